@@ -1,0 +1,66 @@
+# Everything below works on a Debian-like machine with nothing but Go, git, make and gcc. What else a target needs it
+# builds from the modules of test/tools, or installs as root with apt-get (and says so).
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+
+export GOWORK := off
+export GOFLAGS := -buildvcs=false
+
+DEVNODE := bin/devnode
+# Modules whose go.mod and go.sum are checked for drift. Jaeger is left out: asking costs a download of 900 modules.
+MODULES := $(filter-out test/tools/jaeger,$(patsubst %/go.mod,%,$(shell git ls-files 'go.mod' '*/go.mod' | sed 's,^go.mod,./go.mod,')))
+GOFILES = $(filter-out internal/deps/%,$(shell git ls-files '*.go'))
+
+.PHONY: help build check lint tidy fmt test unit e2e run tools clean FORCE
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+build: $(if $(wildcard cmd/flowlet/*.go),bin/flowlet) ## build bin/flowlet
+
+bin/flowlet: FORCE
+	CGO_ENABLED=0 go build -trimpath -o $@ ./cmd/flowlet
+
+$(DEVNODE): FORCE
+	@CGO_ENABLED=0 go build -trimpath -o $@ ./test/devnode/cmd/devnode
+
+check: lint tidy ## formatting, vet, staticcheck, import directions, module drift
+
+lint:
+	@echo "gofumpt"; files=$$(go tool -modfile=test/tools/dev/go.mod gofumpt -l $(GOFILES)); \
+	  if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
+	@echo "go vet"; go vet -tags e2e ./...
+	@echo "staticcheck"; go tool -modfile=test/tools/dev/go.mod staticcheck -tags e2e ./...
+	@echo "archtest"; go test ./internal/archtest
+
+tidy:
+	@for m in $(MODULES); do echo "go mod tidy -diff $$m"; (cd $$m && go mod tidy -diff) || exit 1; done
+
+fmt: ## format all Go files
+	go tool -modfile=test/tools/dev/go.mod gofumpt -w $(GOFILES)
+
+test: $(DEVNODE) ## everything: checks, unit and scenario tests with -race, critest and end-to-end tests (SKIP_E2E=1 leaves the last two out)
+	$(DEVNODE) deps
+	$(MAKE) check
+	$(MAKE) unit
+	$(if $(SKIP_E2E),@echo "SKIP_E2E is set: critest on containerd and the end-to-end tests did not run",$(MAKE) e2e)
+
+unit: ## unit and scenario tests, with the race detector
+	go test -race -timeout 15m ./...
+
+e2e: build tools ## critest and end-to-end tests on a private containerd (root)
+	go test -race -tags e2e -count=1 -timeout 40m ./test/...
+
+tools: $(DEVNODE) ## build containerd, runc, the CNI plugins and crictl into the cache
+	$(DEVNODE) deps
+	$(DEVNODE) tools
+
+run: build $(DEVNODE) ## a node with the example pods, until Ctrl-C (RUN_FOR=60s, RUNTIME=sim)
+	@exec $(DEVNODE) run
+
+clean: ## remove what was built here; stop a node that make run left behind
+	@if [ -x $(DEVNODE) ]; then $(DEVNODE) sweep; fi
+	rm -rf bin
