@@ -1,0 +1,203 @@
+package pod
+
+import (
+	"time"
+)
+
+// Change is something learnt about a pod. The set is closed.
+type Change interface{ apply(s *State) }
+
+// Facts are changes that were learnt together.
+type Facts []Change
+
+// SpecSet: a source wants the pod like this.
+type SpecSet struct{ Spec *Spec }
+
+// SpecGone: that source no longer wants the pod.
+type SpecGone struct {
+	Source string
+	At     time.Time
+}
+
+// Claimed: a pod without a spec belongs to a source that has told all it
+// knows, so nobody wants it.
+type Claimed struct{ At time.Time }
+
+// Restored: the state file of an earlier run of the agent.
+type Restored struct{ Record Record }
+
+// Observed is a look at the runtime. Unless Partial it shows all that the
+// runtime has of the pod, and what is missing in it is gone if the look began
+// after the last write to the pod had ended.
+type Observed struct {
+	Began      time.Time
+	Identity   Identity
+	Sandboxes  []Sandbox
+	Containers []Container
+	Partial    bool
+}
+
+// Wrote: a write to an object of the pod has ended; Unsure without a clear answer.
+type Wrote struct {
+	Object string
+	At     time.Time
+	Unsure bool
+}
+
+// SandboxStopped: StopPodSandbox succeeded.
+type SandboxStopped struct{ ID string }
+
+// SandboxRemoved: RemovePodSandbox succeeded; its containers are gone with it.
+type SandboxRemoved struct{ ID string }
+
+// ContainerRemoved: RemoveContainer succeeded.
+type ContainerRemoved struct{ ID string }
+
+// ImagePresent: the image is on the node.
+type ImagePresent struct {
+	Ref   string
+	Image Image
+}
+
+// Admitted: the node has room and took the pod.
+type Admitted struct{ At time.Time }
+
+// Rejected: the node does not take the pod, for good.
+type Rejected struct {
+	Reason  string
+	Message string
+	At      time.Time
+}
+
+// Settled: all that a completed pod had running or mounted was taken down.
+type Settled struct{}
+
+// Gone: nothing of the pod is left.
+type Gone struct{ At time.Time }
+
+// StageEnded: a stage of the pod's graph has ended, with what it learnt.
+type StageEnded struct{ Facts Facts }
+
+func (c StageEnded) apply(s *State) {
+	for _, f := range c.Facts {
+		f.apply(s)
+	}
+	s.Version++ // the memo moved: the pod is looked at again
+}
+
+func (c Facts) apply(s *State) {
+	for _, f := range c {
+		f.apply(s)
+	}
+}
+
+func (c SpecSet) apply(s *State) {
+	switch {
+	case s.Removal != nil:
+		s.set(&s.Next, c.Spec)
+		return
+	case s.Spec == c.Spec:
+		return
+	}
+	p := c.Spec.Pod
+	s.set(&s.Spec, c.Spec)
+	s.Identity = Identity{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Source: c.Spec.Source}
+	if s.Incarnation == 0 {
+		s.Incarnation = c.Spec.Seen.UnixNano()
+	}
+}
+
+func (s *State) set(at **Spec, spec *Spec) {
+	if *at != spec {
+		*at = spec
+		s.Version++
+	}
+}
+
+func (c SpecGone) apply(s *State) {
+	switch {
+	case s.Next != nil && s.Next.Source == c.Source:
+		s.set(&s.Next, nil)
+	case s.Removal == nil && s.Spec != nil && s.Spec.Source == c.Source:
+		s.remove(c.At)
+	}
+}
+
+func (c Claimed) apply(s *State) {
+	if s.Spec == nil && s.Removal == nil {
+		s.remove(c.At)
+	}
+}
+
+func (s *State) remove(at time.Time) {
+	s.Removal = &Removal{At: at, Grace: s.Grace()}
+	s.Version++
+}
+
+func (c Wrote) apply(s *State) {
+	if c.At.After(s.LastWrite) {
+		s.LastWrite = c.At
+	}
+	if c.Unsure && !contains(s.Unsure, c.Object) {
+		s.Unsure = append(s.Unsure[:len(s.Unsure):len(s.Unsure)], c.Object)
+	}
+	s.Version++
+}
+
+func (c ImagePresent) apply(s *State) {
+	images := make(map[string]Image, len(s.Images)+1)
+	for k, v := range s.Images {
+		images[k] = v
+	}
+	images[c.Ref] = c.Image
+	s.Images = images
+	s.Version++
+}
+
+func (c Admitted) apply(s *State) {
+	if !s.Admission.Done {
+		s.Admission = Admission{Done: true, OK: true, At: c.At}
+		s.start(c.At)
+	}
+}
+
+func (c Rejected) apply(s *State) {
+	if !s.Admission.Done {
+		s.Admission = Admission{Done: true, Reason: c.Reason, Message: c.Message, At: c.At}
+		s.start(c.At)
+	}
+}
+
+func (s *State) start(at time.Time) {
+	if s.StartTime.IsZero() {
+		s.StartTime = at
+	}
+	s.Version++
+}
+
+func (c Settled) apply(s *State) {
+	if s.Phase == Finishing {
+		s.Phase = Finished
+		s.Version++
+	}
+}
+
+// Gone ends this life of the UID; one that came back meanwhile begins anew.
+func (c Gone) apply(s *State) {
+	next, version := s.Next, s.Version+1
+	if next == nil {
+		s.Phase, s.Version = Forgotten, version
+		return
+	}
+	*s = State{Version: version, Incarnation: c.At.UnixNano()}
+	SpecSet{next}.apply(s)
+}
+
+func contains(list []string, v string) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,57 @@
+// Package pod holds the words of the domain: what is known about one pod, the
+// changes that add to it, the pure [Fold] that applies them, and the phases a
+// pod goes through. It does no I/O and knows neither the engine nor the
+// runtime's API.
+//
+// Values are immutable: Fold returns a new State and never touches the old
+// one, so a State may be read by anybody without a lock.
+package pod
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key is what the pipeline is keyed by: a pod UID, or a node chore below "node/".
+type Key string
+
+// KeyOf returns the key of a pod.
+func KeyOf(uid types.UID) Key { return Key(uid) }
+
+// Chore returns the key of a node chore.
+func Chore(name string) Key { return Key("node/" + name) }
+
+// IsChore reports whether k is a node chore.
+func (k Key) IsChore() bool { return strings.HasPrefix(string(k), "node/") }
+
+// UID returns the pod's UID; only for keys of pods.
+func (k Key) UID() types.UID { return types.UID(k) }
+
+// Names of the sources, as in the annotation kubernetes.io/config.source.
+const (
+	SourceFile = "file"
+	SourceHTTP = "http"
+	SourceAPI  = "api"
+)
+
+// Annotations and labels that tools and other node agents match on
+// (kubelet v1.37.2; docs/differences.md).
+const (
+	AnnotationSource = "kubernetes.io/config.source"
+	AnnotationSeen   = "kubernetes.io/config.seen"
+	AnnotationHash   = "kubernetes.io/config.hash"
+
+	LabelPodName       = "io.kubernetes.pod.name"
+	LabelPodNamespace  = "io.kubernetes.pod.namespace"
+	LabelPodUID        = "io.kubernetes.pod.uid"
+	LabelContainerName = "io.kubernetes.container.name"
+
+	AnnotationContainerHash    = "io.kubernetes.container.hash"
+	AnnotationRestartCount     = "io.kubernetes.container.restartCount"
+	AnnotationMessagePath      = "io.kubernetes.container.terminationMessagePath"
+	AnnotationMessagePolicy    = "io.kubernetes.container.terminationMessagePolicy"
+	AnnotationPorts            = "io.kubernetes.container.ports"
+	AnnotationPodGrace         = "io.kubernetes.pod.terminationGracePeriod"
+	AnnotationPodDeletionGrace = "io.kubernetes.pod.deletionGracePeriod"
+)

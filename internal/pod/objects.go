@@ -1,0 +1,160 @@
+package pod
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Identity is what the runtime's labels and annotations say about whose a
+// sandbox or container is.
+type Identity struct {
+	Name      string
+	Namespace string
+	UID       types.UID
+	Source    string // annotation kubernetes.io/config.source; empty: unknown
+}
+
+// FullName returns name_namespace, which only one static pod at a time may hold.
+func (i Identity) FullName() string { return i.Name + "_" + i.Namespace }
+
+// Sandbox is what is known about a pod sandbox. It only ever moves
+// ready → not ready → gone.
+type Sandbox struct {
+	ID          string
+	Attempt     uint32
+	CreatedAt   time.Time
+	Ready       bool
+	Gone        bool
+	Stopped     bool     // StopPodSandbox has succeeded: network and mounts are released
+	HostNetwork bool     // network namespace of the node
+	IPs         []string // primary first; kept when it stops
+	Detailed    bool     // the runtime's full status is folded in, not a list row only
+}
+
+// merge folds a newer or older observation into s; order does not matter.
+func (s Sandbox) merge(o Sandbox) Sandbox {
+	s.Ready = s.Ready && o.Ready
+	s.Gone = s.Gone || o.Gone
+	s.Stopped = s.Stopped || o.Stopped
+	if o.Detailed && !s.Detailed {
+		s.HostNetwork, s.Detailed = o.HostNetwork, true
+	}
+	if len(o.IPs) > 0 {
+		s.IPs = o.IPs
+	}
+	return s
+}
+
+func (s Sandbox) equal(o Sandbox) bool {
+	ips := slices.Equal(s.IPs, o.IPs)
+	s.IPs, o.IPs = nil, nil
+	return ips && s.ID == o.ID && s.Attempt == o.Attempt && s.CreatedAt.Equal(o.CreatedAt) && s.Ready == o.Ready &&
+		s.Gone == o.Gone && s.Stopped == o.Stopped && s.HostNetwork == o.HostNetwork && s.Detailed == o.Detailed
+}
+
+// ContainerState is ordered: a container only ever moves up.
+type ContainerState uint8
+
+// The states of a container.
+const (
+	Created ContainerState = iota
+	Running
+	Exited
+)
+
+// Container is what is known about one container. Its first exit is never
+// changed by a later observation.
+type Container struct {
+	ID        string
+	Name      string
+	Attempt   uint32 // the CRI attempt, which is the restart count
+	SandboxID string
+	State     ContainerState
+	Unknown   bool // the runtime does not know its state
+	Gone      bool // the runtime no longer has it
+	Image     string
+	ImageRef  string // digest reference as the runtime reports it
+	ImageID   string
+	Hash      string        // annotation io.kubernetes.container.hash
+	Grace     time.Duration // annotation io.kubernetes.pod.terminationGracePeriod; 0: unknown
+	CreatedAt time.Time
+	StartedAt time.Time
+	LogPath   string
+	Exit      Exit
+	Detailed  bool // the runtime's full status for this State is folded in
+}
+
+// Exit is how a container ended.
+type Exit struct {
+	Code       int32
+	Reason     string
+	Message    string
+	FinishedAt time.Time
+}
+
+// Live reports whether the container may have a process.
+func (c Container) Live() bool { return !c.Gone && (c.State == Running || c.Unknown) }
+
+// Lost reports whether the container went away while it ran.
+func (c Container) Lost() bool { return c.Gone && c.State == Running }
+
+// Ended reports whether the container ran, or tried to, and is over.
+func (c Container) Ended() bool { return c.State == Exited || c.Lost() }
+
+// Succeeded reports whether it ended well. A container killed for memory
+// failed whatever its code says.
+func (c Container) Succeeded() bool {
+	return c.State == Exited && c.Exit.Code == 0 && c.Exit.Reason != "OOMKilled"
+}
+
+// merge folds another observation of the same container into c.
+func (c Container) merge(o Container) Container {
+	c.Gone = c.Gone || o.Gone
+	if o.State < c.State {
+		return c.learn(o)
+	}
+	better := o.State > c.State || (o.Detailed && !c.Detailed)
+	c.Unknown = o.Unknown && o.State == c.State
+	if better {
+		gone := c.Gone
+		old := c
+		c = o.learn(old)
+		c.Gone = gone
+	}
+	return c.learn(o)
+}
+
+// learn fills what c lacks from o.
+func (c Container) learn(o Container) Container {
+	if c.StartedAt.IsZero() {
+		c.StartedAt = o.StartedAt
+	}
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = o.CreatedAt
+	}
+	for _, f := range []struct{ have, other *string }{
+		{&c.Image, &o.Image},
+		{&c.ImageRef, &o.ImageRef},
+		{&c.ImageID, &o.ImageID},
+		{&c.Hash, &o.Hash},
+		{&c.LogPath, &o.LogPath},
+		{&c.SandboxID, &o.SandboxID},
+	} {
+		if *f.have == "" {
+			*f.have = *f.other
+		}
+	}
+	if c.Grace == 0 {
+		c.Grace = o.Grace
+	}
+	return c
+}
+
+func (c Container) equal(o Container) bool {
+	times := c.CreatedAt.Equal(o.CreatedAt) && c.StartedAt.Equal(o.StartedAt) && c.Exit.FinishedAt.Equal(o.Exit.FinishedAt)
+	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt = time.Time{}, time.Time{}, time.Time{}
+	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt = time.Time{}, time.Time{}, time.Time{}
+	return times && c == o
+}

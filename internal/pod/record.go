@@ -1,0 +1,90 @@
+package pod
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// RecordVersion is the version of the state file that this build writes.
+const RecordVersion = 1
+
+// Record is what a pod's state file keeps over a restart of the agent: what
+// neither the source nor the runtime could tell again.
+type Record struct {
+	Version     int               `json:"version"`
+	UID         types.UID         `json:"uid"`
+	Incarnation int64             `json:"incarnation"`
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Source      string            `json:"source"`
+	StartTime   time.Time         `json:"startTime,omitzero"`
+	Admission   *Admission        `json:"admission,omitempty"`
+	Removal     *Removal          `json:"removal,omitempty"`
+	Finished    bool              `json:"finished,omitempty"`
+	Restarts    map[string]uint32 `json:"restarts,omitempty"`
+	Crashes     map[string]Crash  `json:"crashes,omitempty"`
+	Exits       []Container       `json:"exits,omitempty"`
+}
+
+// RecordOf returns what is to be kept of s.
+func RecordOf(s *State) Record {
+	r := Record{
+		Version: RecordVersion, UID: s.Identity.UID, Incarnation: s.Incarnation,
+		Name: s.Identity.Name, Namespace: s.Identity.Namespace, Source: s.Source(),
+		StartTime: s.StartTime, Removal: s.Removal, Finished: s.Phase == Finished,
+		Restarts: maps.Clone(s.Restarts), Crashes: s.Crashes,
+	}
+	if s.Admission.Done {
+		a := s.Admission
+		r.Admission = &a
+	}
+	seen := map[string]bool{}
+	for _, c := range s.Containers {
+		if seen[c.Name] {
+			continue
+		}
+		seen[c.Name] = true
+		if r.Restarts == nil {
+			r.Restarts = map[string]uint32{}
+		}
+		r.Restarts[c.Name] = max(r.Restarts[c.Name], c.Attempt+1)
+		if c.Ended() {
+			r.Exits = append(r.Exits, c)
+		}
+	}
+	return r
+}
+
+// A record is older than anything else that is known: it only fills what is missing.
+func (c Restored) apply(s *State) {
+	r := c.Record
+	s.Identity = s.Identity.or(Identity{Name: r.Name, Namespace: r.Namespace, UID: r.UID, Source: r.Source})
+	if r.Incarnation != 0 {
+		s.Incarnation = r.Incarnation
+	}
+	if s.StartTime.IsZero() {
+		s.StartTime = r.StartTime
+	}
+	if !s.Admission.Done && r.Admission != nil {
+		s.Admission = *r.Admission
+	}
+	if s.Removal == nil {
+		s.Removal = r.Removal
+	}
+	if s.Restarts == nil {
+		s.Restarts = r.Restarts
+	}
+	if s.Crashes == nil {
+		s.Crashes = r.Crashes
+	}
+	for _, ct := range r.Exits {
+		s.seeContainer(ct)
+		ct.Gone = true // until the runtime shows it
+	}
+	if r.Finished {
+		s.Phase = Finished
+	}
+	s.Version++
+}

@@ -1,0 +1,183 @@
+package pod
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Spec is a pod as a source wants it. Pod is shared and must not be changed.
+type Spec struct {
+	Pod    *v1.Pod
+	Source string
+	Path   string // the manifest, for sources that have one
+	Seen   time.Time
+}
+
+// Static reports whether the pod comes from a manifest rather than the API.
+func (s *Spec) Static() bool { return s.Source != SourceAPI }
+
+// Removal says that the pod's source no longer wants it.
+type Removal struct {
+	At    time.Time
+	Grace time.Duration // from At until KILL
+}
+
+// Deadline is when every container must have been killed.
+func (r Removal) Deadline() time.Time { return r.At.Add(r.Grace) }
+
+// Admission is the node's decision about the pod; once made it stands.
+type Admission struct {
+	Done    bool
+	OK      bool
+	Reason  string // of a rejection
+	Message string
+	At      time.Time
+}
+
+// Image is what a pull or a look-up found for an image reference.
+type Image struct {
+	ID      string
+	UID     *int64 // the image's numeric user
+	User    string // the image's user when it is a name
+	Pinned  bool
+	Checked time.Time
+}
+
+// Crash counts the exits of one container in a row, for the crash-loop back-off.
+type Crash struct {
+	ID    string // the container that exited last
+	Hash  string // its image and name: another hash starts from zero
+	Exits int    // since the last run that was long enough to count as healthy
+}
+
+// State is what is known about one pod. It is immutable.
+type State struct {
+	Identity    Identity
+	Incarnation int64 // first sight in nanoseconds; tells apart lives of one UID
+	Phase       Phase
+
+	Spec      *Spec // nil: found in the runtime or in a state file only
+	Next      *Spec // the UID came back while it was ending
+	Removal   *Removal
+	Admission Admission
+	StartTime time.Time // when the agent first accepted the pod
+
+	Sandboxes  []Sandbox   // newest first
+	Containers []Container // newest first per name; at most two gone ones are kept per name
+	Images     map[string]Image
+	Crashes    map[string]Crash  // by container name
+	Restarts   map[string]uint32 // next attempt by container name, from the state file
+
+	Unsure    []string  // objects whose last write had no clear end
+	LastWrite time.Time // end of the last write to any object of the pod
+	Version   uint64    // grows with every change
+}
+
+// Full name of the pod; see Identity.
+func (s *State) FullName() string { return s.Identity.FullName() }
+
+// Pod returns the spec's pod, or nil.
+func (s *State) Pod() *v1.Pod {
+	if s.Spec == nil {
+		return nil
+	}
+	return s.Spec.Pod
+}
+
+// Source returns the source that the pod belongs to, or "".
+func (s *State) Source() string {
+	if s.Spec != nil {
+		return s.Spec.Source
+	}
+	return s.Identity.Source
+}
+
+// UID returns the pod's UID.
+func (s *State) UID() types.UID { return s.Identity.UID }
+
+// Sandbox returns the newest sandbox that the runtime still has, by attempt
+// and then by time of creation.
+func (s *State) Sandbox() (Sandbox, bool) {
+	for _, sb := range s.Sandboxes {
+		if !sb.Gone {
+			return sb, true
+		}
+	}
+	return Sandbox{}, false
+}
+
+// Newest returns the newest container of that name, whatever became of it.
+func (s *State) Newest(name string) (Container, bool) {
+	for _, c := range s.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// NewestIn returns the newest container of that name in one sandbox.
+func (s *State) NewestIn(name, sandbox string) (Container, bool) {
+	for _, c := range s.Containers {
+		if c.Name == name && c.SandboxID == sandbox {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+// Previous returns the container of that name before the newest one.
+func (s *State) Previous(name string) (Container, bool) {
+	seen := false
+	for _, c := range s.Containers {
+		if c.Name != name {
+			continue
+		}
+		if seen {
+			return c, true
+		}
+		seen = true
+	}
+	return Container{}, false
+}
+
+// NextAttempt returns the attempt number for the next container of that name.
+func (s *State) NextAttempt(name string) uint32 {
+	next := s.Restarts[name]
+	if c, ok := s.Newest(name); ok {
+		next = max(next, c.Attempt+1)
+	}
+	return next
+}
+
+// Grace returns the time the pod's processes get to end by themselves: the
+// spec's, else what its containers were made with, else the API's default of 30 s.
+func (s *State) Grace() time.Duration {
+	if p := s.Pod(); p != nil && p.Spec.TerminationGracePeriodSeconds != nil {
+		// A grace of 0 in a spec counts as 1 s (kubelet v1.37.2 does the same).
+		return max(time.Second, time.Duration(*p.Spec.TerminationGracePeriodSeconds)*time.Second)
+	}
+	for _, c := range s.Containers {
+		if c.Grace > 0 {
+			return c.Grace
+		}
+	}
+	return 30 * time.Second
+}
+
+// HasRemains reports whether the runtime has, or may have, anything of the pod.
+func (s *State) HasRemains() bool {
+	for _, sb := range s.Sandboxes {
+		if !sb.Gone {
+			return true
+		}
+	}
+	for _, c := range s.Containers {
+		if !c.Gone {
+			return true
+		}
+	}
+	return len(s.Unsure) > 0
+}
