@@ -1,7 +1,10 @@
 package pod
 
 import (
+	"maps"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Change is something learnt about a pod. The set is closed.
@@ -53,11 +56,18 @@ type SandboxRemoved struct{ ID string }
 // ContainerRemoved: RemoveContainer succeeded.
 type ContainerRemoved struct{ ID string }
 
-// ImagePresent: the image is on the node.
-type ImagePresent struct {
+// ImageFound: what a look-up or a pull found for an image reference; an Image
+// without ID is not on the node.
+type ImageFound struct {
 	Ref   string
-	Image Image
+	Image Image // Epoch is ignored
+	// By is the pod whose stage did the pull that others joined; empty after
+	// a look-up.
+	By types.UID
 }
+
+// ImageGone: the runtime says that an image which was found is not there.
+type ImageGone struct{ Ref string }
 
 // Admitted: the node has room and took the pod.
 type Admitted struct{ At time.Time }
@@ -144,12 +154,19 @@ func (c Wrote) apply(s *State) {
 	s.Version++
 }
 
-func (c ImagePresent) apply(s *State) {
+func (c ImageFound) apply(s *State) {
+	c.Image.Epoch = s.Images[c.Ref].Epoch
+	s.setImage(c.Ref, c.Image)
+}
+
+func (c ImageGone) apply(s *State) {
+	s.setImage(c.Ref, Image{Epoch: s.Images[c.Ref].Epoch + 1})
+}
+
+func (s *State) setImage(ref string, image Image) {
 	images := make(map[string]Image, len(s.Images)+1)
-	for k, v := range s.Images {
-		images[k] = v
-	}
-	images[c.Ref] = c.Image
+	maps.Copy(images, s.Images)
+	images[ref] = image
 	s.Images = images
 	s.Version++
 }

@@ -80,8 +80,7 @@ func (c Restored) apply(s *State) {
 		s.Crashes = r.Crashes
 	}
 	for _, ct := range r.Exits {
-		s.seeContainer(ct)
-		ct.Gone = true // until the runtime shows it
+		s.seeContainer(ct) // if the runtime has lost it, the first look says so
 	}
 	if r.Finished {
 		s.Phase = Finished

@@ -36,13 +36,12 @@ type Admission struct {
 	At      time.Time
 }
 
-// Image is what a pull or a look-up found for an image reference.
+// Image is what a look-up or a pull found for an image reference.
 type Image struct {
-	ID      string
-	UID     *int64 // the image's numeric user
-	User    string // the image's user when it is a name
-	Pinned  bool
-	Checked time.Time
+	ID    string // empty: not on the node
+	UID   *int64 // the image's numeric user
+	User  string // the image's user when it is a name
+	Epoch int    // grows when the runtime says that the image went away
 }
 
 // Crash counts the exits of one container in a row, for the crash-loop back-off.
