@@ -23,8 +23,14 @@ type retryAfter struct {
 func (e *retryAfter) Error() string { return e.err.Error() }
 func (e *retryAfter) Unwrap() error { return e.err }
 
-// RetryAfter returns err with its own delay in place of the class back-off.
-func RetryAfter(err error, d time.Duration) error { return &retryAfter{err, d} }
+// RetryAfter returns err with its own delay in place of the class back-off. It
+// returns nil if err is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &retryAfter{err, d}
+}
 
 type terminal struct{ err error }
 
@@ -32,5 +38,11 @@ func (e *terminal) Error() string { return e.err.Error() }
 func (e *terminal) Unwrap() error { return e.err }
 
 // Terminal returns err as one that trying again cannot mend: the stage stays
-// failed until its key changes.
-func Terminal(err error) error { return &terminal{err} }
+// failed until its key changes. It wins over a RetryAfter in the same error,
+// and returns nil if err is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminal{err}
+}

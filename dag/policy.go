@@ -15,10 +15,10 @@ const (
 // Initial, then each time Factor times as long, at most Max. There is no
 // jitter unless Jitter is set; it then comes from the engine's seed.
 type Backoff struct {
-	Initial time.Duration
-	Max     time.Duration
-	Factor  float64 // 0 means 2
-	Jitter  float64 // fraction of the delay, 0 to 1
+	Initial time.Duration // 0 means 1 s
+	Max     time.Duration // 0 means 5 min
+	Factor  float64       // 0 means 2
+	Jitter  float64       // the delay is longer by up to this fraction of it, 0 to 1
 }
 
 // Class is a row of the policy: how stages of that class are queued and run.
@@ -26,7 +26,7 @@ type Class struct {
 	Slots    int           // runs at a time; 0 means no limit
 	Order    Order         // empty means ByPriority
 	Deadline time.Duration // of one run; 0 means none
-	Grace    time.Duration // after the deadline, before a run that did not return counts as lost
+	Grace    time.Duration // after the deadline, before a run that did not return counts as lost; 0 means 1 s
 	Backoff  Backoff
 	MaxLost  int // lost runs at which the class stops starting; 0 means no limit
 }
