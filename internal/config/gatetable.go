@@ -1,0 +1,103 @@
+package config
+
+import "k8s.io/component-base/featuregate"
+
+// gateRow is a group of feature gates with the same default and maturity.
+type gateRow struct {
+	spec  featuregate.FeatureSpec
+	names string
+}
+
+// gateTable lists the feature gates that kubelet v1.37.2 knows. Most of them
+// belong to other components; the kubelet accepts them all the same.
+func gateTable() []gateRow {
+	return []gateRow{
+		{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}, `
+			CPUManagerPolicyOptions CRDValidationRatcheting CSIServiceAccountTokenSecrets DRAAdminAccess
+			DRAExtendedResource DRAPrioritizedList DRAResourceClaimDeviceStatus DeclarativeValidation
+			DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+			ExternalServiceAccountTokenSigner HPAConfigurableTolerance HostnameOverride ImageMaximumGCAge
+			ImageVolume InOrderInformers InPlacePodVerticalScaling InPlacePodVerticalScalingInitContainers
+			JobManagedBy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz KubeletPSI
+			KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
+			MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator MutableCSINodeAllocatableCount
+			NFTablesProxyMode NodeDeclaredFeatures NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap
+			PLEGOnDemandRelist PodObservedGenerationTracking PodReadyToStartContainersCondition
+			PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
+			RecursiveReadOnlyMounts RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation
+			SELinuxChangePolicy SELinuxMountReadWriteOncePod SeparateTaintEvictionController
+			ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
+			ServiceAccountTokenPodNodeInfo SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions
+			UserNamespacesSupport VolumeAttributesClass WatchCacheInitializationPostStartHook WinDSR WinOverlay`},
+		{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}, `
+			AllowServiceExternalIPs ClusterTrustBundle ClusterTrustBundleProjection CustomCPUCFSQuotaPeriod
+			DRADeviceTaintRules DRADeviceTaints InformerResourceVersion MutatingAdmissionPolicy
+			PodCertificateRequest SELinuxMount StorageVersionMigrator`},
+		{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}, `
+			APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth
+			AllowUnsafeMalformedObjectDeletion AtomicFIFO AuthorizePodWebsocketUpgradeCreatePermission
+			CPUManagerPolicyBetaOptions CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding
+			ClientsAllowCARotation ClientsAllowTLSCacheGC ComponentFlagz ComponentStatusz
+			ConcurrentWatchObjectDecode ConstrainedImpersonation ContainerCheckpoint ContainerRestartRules
+			ContextualLogging CustomResourceFieldSelectors DRAConsumableCapacity DRADeviceBindingConditions
+			DRAFractionalCapacityRange DRAPartitionableDevices DRAResourceClaimGranularStatusAuthorization
+			DRASchedulerFilterTimeout DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas
+			DetectCacheInconsistency EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources
+			ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAGeneration
+			HPAOptimizedSelectorStore HPAScaleToZero HugepageAwareEviction InOrderInformersBatchProcess
+			InPlacePodLevelResourcesVerticalScaling KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages
+			KubeletInUserNamespace KubeletSeparateDiskGC KubeletServiceAccountTokenForCredentialProviders
+			ListFromCacheSnapshot LoggingBetaOptions ManifestBasedAdmissionControlConfig
+			MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
+			MaxUnavailableStatefulSet MemoryQoS MutablePodResourcesForSuspendedJobs
+			MutableSchedulingDirectivesForSuspendedJobs NFTablesNetlink NodeControllerLeaseCircuitBreaker
+			NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
+			PersistentVolumeClaimUnusedSinceTime PodDeletionCost PodLevelResources
+			PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass PodTopologyLabelsAdmission
+			PodsAPI PortForwardWebsockets ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+			RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage
+			RestartAllContainersOnContainerExits RotateKubeletServerCertificate SchedulerAsyncPreemption
+			SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate
+			StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA StaleControllerConsistencyJob
+			StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+			StatefulSetSemanticRevisionComparison StorageCapacityScoring StorageVersionHash
+			StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
+			StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
+			TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
+			UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
+			VolumeLimitScaling WatchList WatchListClient WatchListCompression WebhookRoundTripLoadBalancing
+			WindowsGracefulNodeShutdown`},
+		{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}, `
+			CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload
+			LocalStorageCapacityIsolationFSQuotaMonitoring PodAndContainerStatsFromCRI PodLevelResourceManagers
+			SchedulerAsyncAPICalls`},
+		{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}, `
+			APIServerWebhookAuthenticationToken APIServingWithRoutine AtomicWriteVolumeUserFields
+			CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR
+			ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+			CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback ContainerStopSignals
+			CrossNamespaceVolumeDataSource DRADerivedAttributes DRADeviceCompatibilityGroups
+			DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations
+			DRAPartitionableDevicesType DRAResourcePoolStatus DefaultPodSysctls EmptyDirVolumeMode EventedPLEG
+			EvictionRequestAPI GRPCContainerProbeTLS H2CContainerProbe ImageVolumeWithDigest
+			InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+			InPlacePodVerticalScalingMemoryBackedVolumes InPlacePodVerticalScalingSchedulerPreemption
+			InterPodAffinityHostnameFastPath KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint
+			LoggingAlphaOptions MutablePVNodeAffinity NodeLifecycleConditions PodGroupPreemptionPolicy
+			PodLogsQuerySplitStreams QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi
+			SchedulerPreQueueingHints ShardedListAndWatch StatefulSetRecreateStrategy StorageVersionAPI
+			TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions
+			UserNamespacesHostNetworkSupport VolumeBindMountOptions WindowsCPUAndMemoryAffinity WorkloadWithJob`},
+		{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Deprecated, LockToDefault: true}, `
+			AggregatedDiscoveryRemoveBetaType DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion`},
+		{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated, LockToDefault: true}, `
+			AllowOverwriteTerminationGracePeriodSeconds DeclarativeValidationTakeover GitRepoVolumeDriver`},
+		{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Deprecated}, `
+			KubeProxyIPVS KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
+			StorageNamespaceIndex`},
+		{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated}, `
+			AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+			ChangeContainerStatusOnKubeletRestart KMSv1 KubeletRegistrationGetOnExistsOnly SeparateCacheWatchRPC
+			WindowsHostNetwork`},
+	}
+}

@@ -1,0 +1,91 @@
+package config
+
+import "strings"
+
+// The fields of KubeletConfiguration by what setting them does. Every field is
+// in exactly one of the lists (a test checks it); supporting one more means to
+// move it.
+const (
+	// fieldsActing have the effect that they have in the kubelet.
+	fieldsActing = `
+		staticPodPath fileCheckFrequency podLogsDir
+		containerRuntimeEndpoint imageServiceEndpoint runtimeRequestTimeout
+		healthzPort healthzBindAddress
+		cgroupDriver cgroupRoot cgroupsPerQOS failCgroupV1 failSwapOn
+		cpuCFSQuota cpuCFSQuotaPeriod podPidsLimit
+		maxPods podsPerCore systemReserved kubeReserved enforceNodeAllocatable
+		clusterDNS clusterDomain resolvConf
+		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
+		crashLoopBackOff.maxContainerRestartPeriod
+		seccompDefault
+		featureGates
+		logging.format logging.verbosity
+		tracing.endpoint tracing.samplingRatePerMillion`
+
+	// fieldsInert are accepted in silence: the kubelet ignores them too, or
+	// what they tune does not exist here.
+	fieldsInert = `
+		hairpinMode runOnce iptablesMasqueradeBit iptablesDropBit
+		logging.flushFrequency
+		syncFrequency`
+
+	// fieldsNotYet get one warning each when they are set.
+	fieldsNotYet = `
+		enableServer httpCheckFrequency staticPodURL staticPodURLHeader
+		address port readOnlyPort
+		tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsCurvePreferences tlsMinVersion
+		rotateCertificates serverTLSBootstrap
+		authentication.x509.clientCAFile authentication.webhook.enabled
+		authentication.webhook.cacheTTL authentication.anonymous.enabled
+		authorization.mode authorization.webhook.cacheAuthorizedTTL
+		authorization.webhook.cacheUnauthorizedTTL
+		imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist
+		eventRecordQPS eventBurst
+		enableDebuggingHandlers enableContentionProfiling enableProfilingHandler
+		enableDebugFlagsHandler enableSystemLogHandler enableSystemLogQuery
+		oomScoreAdj streamingConnectionIdleTimeout
+		nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
+		nodeStatusMaxImages registerWithTaints registerNode providerID podCIDR
+		imageMinimumGCAge imageMaximumGCAge
+		imageGCHighThresholdPercent imageGCLowThresholdPercent
+		volumeStatsAggPeriod kubeletCgroups systemCgroups
+		singleProcessOOMKill
+		cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
+		memoryManagerPolicy reservedMemory
+		topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions
+		qosReserved reservedSystemCPUs systemReservedCgroup kubeReservedCgroup
+		maxOpenFiles contentType kubeAPIQPS kubeAPIBurst
+		evictionHard evictionSoft evictionSoftGracePeriod
+		evictionPressureTransitionPeriod evictionMaxPodGracePeriod
+		evictionMinimumReclaim mergeDefaultEvictionSettings kernelMemcgNotification
+		enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains
+		memorySwap.swapBehavior memoryThrottlingFactor memoryReservationPolicy
+		containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
+		containerLogMonitorInterval
+		configMapAndSecretChangeDetectionStrategy
+		showHiddenMetricsForVersion
+		allowedUnsafeSysctls defaultPodSysctls volumePluginDir
+		logging.vmodule
+		logging.options.text.splitStream logging.options.text.infoBufferSize
+		logging.options.json.splitStream logging.options.json.infoBufferSize
+		shutdownGracePeriod shutdownGracePeriodCriticalPods
+		shutdownGracePeriodByPodPriority
+		localStorageCapacityIsolation userNamespaces.idsPerPod`
+
+	// pathFields name files; relative ones are resolved against the directory
+	// of the file that sets them.
+	pathFields = `
+		staticPodPath authentication.x509.clientCAFile tlsCertFile
+		tlsPrivateKeyFile resolvConf volumePluginDir podLogsDir`
+
+	// gatesActing are the feature gates whose value changes what flowlet does.
+	gatesActing = `KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages`
+)
+
+func fieldSet(list string) map[string]bool {
+	out := map[string]bool{}
+	for name := range strings.FieldsSeq(list) {
+		out[name] = true
+	}
+	return out
+}
