@@ -85,6 +85,18 @@ type Settled struct{}
 // Gone: nothing of the pod is left.
 type Gone struct{ At time.Time }
 
+// RuntimeStatus: what the container runtime says about itself. It is about no
+// pod; it is what the topics of the runtime carry.
+type RuntimeStatus struct {
+	Ready        bool
+	NetworkReady bool
+	Reason       string // why it is not ready, as the runtime words it
+	Message      string
+	Since        time.Time // of the last change of the above
+}
+
+func (RuntimeStatus) apply(*State) {}
+
 // StageEnded: a stage of the pod's graph has ended, with what it learnt.
 type StageEnded struct{ Facts Facts }
 
