@@ -44,6 +44,10 @@ type Node[F any] struct {
 	Owns   string // the object that Run changes; one in flight per object, across graphs too
 	Atomic bool   // an effect: a new graph never cancels it, only its deadline does
 	Class  string // the row of the policy that queues it
+	// Share: stages of any key with the same Share are one run. A stage that
+	// wants it while it is queued or in flight joins it, each may leave, and
+	// the run is cancelled when the last one has left. Not with Owns.
+	Share string
 	// Run does the work. It must be idempotent and should return soon after
 	// ctx ends. The facts learnt are delivered with an error too. It may be
 	// nil in graphs that are only looked at.

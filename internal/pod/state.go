@@ -12,6 +12,7 @@ type Spec struct {
 	Pod    *v1.Pod
 	Source string
 	Path   string // the manifest, for sources that have one
+	Sum    uint64 // hash of what the user wrote: another spec has another sum
 	Seen   time.Time
 }
 

@@ -1,0 +1,167 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// builder assembles one graph.
+type builder struct {
+	In
+	s    *pod.State
+	work *Work
+	g    *Graph
+}
+
+// node adds a stage whose class is its kind, and whose run is done by work.
+func (b *builder) node(n dag.Node[pod.Facts], do run) dag.ID {
+	if n.Class == "" {
+		n.Class = n.ID.Kind
+	}
+	if n.Owns != "" {
+		n.Owns = string(b.s.UID()) + "/" + n.Owns
+	}
+	if b.work != nil {
+		n.Run = do
+	}
+	return b.g.Add(n)
+}
+
+// Objects of a pod that stages own.
+const ownSandbox = "sandbox"
+
+func ownContainer(name string) string { return "container/" + name }
+
+func (b *builder) effectNode(n dag.Node[pod.Facts], do run) dag.ID {
+	return b.node(n, effect(n.Owns, do))
+}
+
+// observe has work while the runtime was not looked at yet, or an object is unsure.
+func (b *builder) observe() dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindObserve}}
+	if src := b.Config.RuntimeSource; src != "" && !b.World.Synced(src) {
+		n.Key = newSum().key("first look at the runtime")
+		n.Hold.Why = "the runtime has not been listed yet"
+	} else if len(b.s.Unsure) > 0 {
+		d := newSum().num(uint64(b.s.LastWrite.UnixNano()))
+		for _, o := range b.s.Unsure {
+			d = d.str(o)
+		}
+		n.Key = d.key("look again: the end of the last write is not known")
+	}
+	k := pod.KeyOf(b.s.UID())
+	return b.node(n, func(ctx context.Context) (pod.Facts, error) { return b.work.Observer.Look(ctx, k) })
+}
+
+// stop says which container of a name is to be stopped; nothing when why is empty.
+type stop struct {
+	c        pod.Container
+	why      string
+	deadline time.Time // of the pod's teardown; zero: the container's own grace
+	need     dag.ID
+	after    []dag.ID
+}
+
+func (b *builder) stop(st stop, name string) dag.ID {
+	n := dag.Node[pod.Facts]{
+		ID: dag.ID{Kind: KindStop, Of: name}, Need: []dag.ID{st.need}, After: st.after, Owns: ownContainer(name), Class: "teardown",
+	}
+	if st.why == "" {
+		return b.node(n, nil)
+	}
+	d := newSum().str(st.c.ID).str(st.why)
+	if !st.deadline.IsZero() {
+		d = d.num(uint64(st.deadline.UnixNano()))
+	}
+	n.Key = d.key("stop " + short(st.c.ID) + ": " + st.why)
+	s := b.s
+	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+		grace := s.Grace()
+		if !st.deadline.IsZero() {
+			grace = time.Until(st.deadline)
+		}
+		return b.work.Containers.Stop(ctx, s, st.c, grace, st.why)
+	})
+}
+
+func short(id string) string { return id[:min(len(id), 12)] }
+
+// sandboxStop has work while a sandbox other than the usable one is not stopped.
+func (b *builder) sandboxStop(usable string, needs []dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{
+		ID: dag.ID{Kind: KindSandboxStop}, Need: needs, Owns: ownSandbox, Class: "teardown", Atomic: true,
+	}
+	var ids []string
+	d := newSum()
+	for _, sb := range b.s.Sandboxes {
+		if !sb.Gone && !sb.Stopped && sb.ID != usable {
+			ids = append(ids, sb.ID)
+			d = d.str(sb.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return b.node(n, nil)
+	}
+	n.Key = d.key("stop sandbox " + short(ids[0]) + more(len(ids)-1))
+	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+		return b.work.Sandboxes.Stop(ctx, ids)
+	})
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " and " + strconv.Itoa(n) + " more"
+}
+
+// record keeps what the next run of the agent cannot learn elsewhere. Nothing
+// waits for it.
+func (b *builder) record() dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindRecord}, Owns: "record"}
+	if !b.s.Admission.Done && b.s.Removal == nil {
+		return b.node(n, nil) // nothing that the source would not tell again
+	}
+	n.Key = recordSum(b.s).key("write state file")
+	s := b.s
+	return b.node(n, plain(func(ctx context.Context) error { return b.work.Records.Save(ctx, pod.RecordOf(s)) }))
+}
+
+func recordSum(s *pod.State) sum {
+	d := newSum().num(uint64(s.Incarnation)).num(uint64(s.StartTime.UnixNano())).num(uint64(s.Phase / pod.Finished))
+	if s.Removal != nil {
+		d = d.num(uint64(s.Removal.Deadline().UnixNano()))
+	}
+	for _, c := range s.Containers {
+		if c.Ended() || c.Attempt > 0 {
+			d = d.str(c.ID).num(uint64(c.State))
+		}
+	}
+	return d
+}
+
+// names of all containers that the spec has or the runtime shows, spec first.
+func (b *builder) names() []string {
+	var names []string
+	if p := b.s.Pod(); p != nil {
+		for i := range p.Spec.InitContainers {
+			names = append(names, p.Spec.InitContainers[i].Name)
+		}
+		for i := range p.Spec.Containers {
+			names = append(names, p.Spec.Containers[i].Name)
+		}
+	}
+	spec := len(names)
+	for _, c := range b.s.Containers {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names[spec:])
+	return names
+}

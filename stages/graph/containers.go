@@ -1,0 +1,184 @@
+package graph
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// inputs is what containers need; inits grows as they are added.
+type inputs struct {
+	sandbox dag.ID
+	volumes map[string]dag.ID
+	images  map[string][]dag.ID
+	stops   map[string]dag.ID
+	inits   []dag.ID // the init containers so far, until the pod is initialized
+	hooked  []dag.ID // earlier containers with a postStart hook
+}
+
+// container starts one container. It needs its own image and volumes, the
+// sandbox and the init containers before it; it comes after earlier ones only
+// where those have a postStart hook.
+func (b *builder) container(p *plan, u *unit, in *inputs) {
+	n := dag.Node[pod.Facts]{
+		ID:     dag.ID{Kind: u.kind(), Of: u.spec.Name},
+		Need:   append([]dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.images[u.spec.Image]...),
+		After:  in.hooked,
+		Owns:   ownContainer(u.spec.Name),
+		Class:  "container",
+		Atomic: true,
+	}
+	for i := range u.spec.VolumeMounts {
+		if v, ok := in.volumes[u.spec.VolumeMounts[i].Name]; ok {
+			n.Need = append(n.Need, v)
+		}
+	}
+	if !p.initialized {
+		n.Need = append(n.Need, in.inits...)
+	}
+	n.Key, n.Hold = b.startKey(p, u)
+	id := b.effectNode(n, b.start(p, u))
+	if u.init {
+		in.inits = append(in.inits, id)
+	}
+	if u.spec.Lifecycle != nil && u.spec.Lifecycle.PostStart != nil {
+		in.hooked = append(in.hooked[:len(in.hooked):len(in.hooked)], id)
+	}
+}
+
+func (b *builder) startKey(p *plan, u *unit) (dag.Key, dag.Hold) {
+	switch u.do {
+	case await:
+		return newSum().str(u.last.ID).key("run to its end"), dag.Hold{Why: "init container " + u.spec.Name + " is running"}
+	case start:
+		key := newSum().num(uint64(u.attempt)).num(uint64(p.attempt)).num(b.s.Spec.Sum).key("start attempt " + itoa(u.attempt))
+		return key, b.crashHold(u)
+	}
+	return dag.Key{}, dag.Hold{}
+}
+
+// crashHold waits out the crash-loop back-off of a container that ended.
+func (b *builder) crashHold(u *unit) dag.Hold {
+	crash, ok := b.s.Crashes[u.spec.Name]
+	if !ok || !u.last.Ended() || u.last.Exit.FinishedAt.IsZero() {
+		return dag.Hold{}
+	}
+	if h := b.Config.ContainerHash; h != nil && crash.Hash != "" && crash.Hash != h(u.spec.Name, u.spec.Image) {
+		return dag.Hold{}
+	}
+	delay := crash.Delay(b.Config.CrashInitial, b.Config.CrashMax)
+	if delay == 0 {
+		return dag.Hold{}
+	}
+	return dag.Hold{Until: u.last.Exit.FinishedAt.Add(delay), Why: CrashLoop + " " + delay.String()}
+}
+
+func (b *builder) start(p *plan, u *unit) run {
+	if u.do != start {
+		return nil
+	}
+	s, sandbox, attempt := b.s, p.sandbox, p.attempt
+	st := Start{
+		State: s, Container: u.spec, Init: u.init, Attempt: u.attempt, SandboxID: sandbox.ID,
+		Existing: u.existing, Image: s.Images[u.spec.Image],
+	}
+	return func(ctx context.Context) (pod.Facts, error) {
+		cfg, err := b.work.Sandboxes.Config(s, attempt)
+		if err != nil {
+			return nil, err
+		}
+		st.Sandbox = cfg
+		return b.work.Containers.Start(ctx, st)
+	}
+}
+
+// images are looked up and, where missing, pulled; pulls start with the pod
+// and wait for nothing but the look. A container needs both stages.
+func (b *builder) images(p *plan) map[string][]dag.ID {
+	ids := make(map[string][]dag.ID, len(p.units))
+	for i := range p.units {
+		ref := p.units[i].spec.Image
+		if _, ok := ids[ref]; !ok {
+			ids[ref] = b.image(p, ref)
+		}
+	}
+	return ids
+}
+
+func (b *builder) image(p *plan, ref string) []dag.ID {
+	demand := p.demandOf(func(c *v1.Container) bool { return c.Image == ref })
+	policy := policyOf(p, ref)
+	known := b.s.Images[ref]
+	if demand != 0 {
+		demand = demand.num(uint64(known.Epoch))
+	}
+	spec, s, attempt := b.s.Spec, b.s, p.attempt
+
+	look := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindImageLook, Of: ref}, Class: KindImageLook}
+	pull := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindImage, Of: ref}, Class: KindImage, Share: "image/" + ref}
+	if b.Config.Registry != nil {
+		pull.Class = KindImage + "/" + b.Config.Registry(ref)
+	}
+	if policy != v1.PullAlways {
+		look.Key = demand.key("look up")
+	}
+	if demand != 0 && (policy == v1.PullAlways || known.ID == "") {
+		pull.Key = demand.key("pull")
+	}
+	lookID := b.node(look, func(ctx context.Context) (pod.Facts, error) {
+		return b.work.Images.Look(ctx, spec.Pod, ref, policy)
+	})
+	pull.Need = []dag.ID{lookID}
+	pullID := b.node(pull, func(ctx context.Context) (pod.Facts, error) {
+		cfg, err := b.work.Sandboxes.Config(s, attempt)
+		if err != nil {
+			return nil, err
+		}
+		return b.work.Images.Pull(ctx, spec.Pod, ref, cfg)
+	})
+	return []dag.ID{lookID, pullID}
+}
+
+// policyOf returns the strictest pull policy among the containers of an image
+// that are to be started.
+func policyOf(p *plan, ref string) v1.PullPolicy {
+	policy := v1.PullNever
+	for i := range p.units {
+		u := &p.units[i]
+		if u.spec.Image != ref || u.do != start {
+			continue
+		}
+		switch u.spec.ImagePullPolicy {
+		case v1.PullAlways:
+			return v1.PullAlways
+		case v1.PullNever:
+		default:
+			policy = v1.PullIfNotPresent
+		}
+	}
+	return policy
+}
+
+// deadline of the teardown of a pod that completed: its grace from then on.
+func (b *builder) deadline() time.Time {
+	if b.s.Removal != nil {
+		return b.s.Removal.Deadline()
+	}
+	var last time.Time
+	for _, c := range b.s.Containers {
+		if c.Ended() && c.Exit.FinishedAt.After(last) {
+			last = c.Exit.FinishedAt
+		}
+	}
+	if last.IsZero() {
+		last = b.s.Admission.At
+	}
+	return last.Add(b.s.Grace())
+}

@@ -1,0 +1,221 @@
+package graph
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// run is the graph of a pod that is to be made and kept running. Read it from
+// top to bottom: a stage needs only what was added above it.
+func (b *builder) run() {
+	p := b.plan()
+
+	observe := b.observe()
+	admit := b.admit(observe)
+	cgroup := b.cgroup(&p, admit)
+	dirs := b.dirs(&p, admit)
+	volumes := b.volumes(&p, dirs)
+	images := b.images(&p)
+
+	stops := b.stops(&p, observe)
+	old := b.sandboxStop(p.sandbox.ID, values(stops, b.names()))
+	sandbox := b.sandbox(&p, observe, admit, cgroup, dirs, old)
+
+	inputs := inputs{sandbox: sandbox, volumes: volumes, images: images, stops: stops}
+	for i := range p.units {
+		b.container(&p, &p.units[i], &inputs)
+	}
+	b.prune(&p, observe)
+	b.record()
+	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
+}
+
+// found is the graph of a pod that the runtime or a state file shows and that
+// no source has named: it belongs to the source it came from.
+func (b *builder) found() {
+	observe := b.observe()
+	n := dag.Node[pod.Facts]{
+		ID: dag.ID{Kind: KindClaim}, Need: []dag.ID{observe}, Key: newSum().key("take down: no source wants it"),
+	}
+	switch src := b.s.Source(); {
+	case src == "":
+		n.Hold.Why = "it names no source: left alone"
+	case !b.World.Configured(src):
+		n.Hold.Why = "source " + src + " is not configured here: left alone"
+	case !b.World.Synced(src):
+		n.Hold.Why = "source " + src + " has not told all it knows yet"
+	}
+	b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Claimed{At: time.Now()}}, nil })
+}
+
+// admit has work until the node has decided. It is held while an older pod of
+// that name is there and while the room it needs is still being left.
+func (b *builder) admit(observe dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindAdmit}, Need: []dag.ID{observe}, Owns: "admission"}
+	if b.s.Admission.Done {
+		return b.node(n, nil)
+	}
+	n.Key = newSum().num(uint64(b.s.Incarnation)).key("admit")
+	if src := b.s.Source(); !b.World.Synced(src) {
+		n.Hold.Why = "source " + src + " has not told all it knows yet: running pods keep their room"
+	} else if holder, held := b.World.NameHolder(b.s); held {
+		n.Hold.Why = "name lock: " + b.s.FullName() + " is still held by pod " + string(holder)
+	} else if ok, waiting := b.World.Room(b.s); !ok && len(waiting) > 0 {
+		n.Hold.Why = "no room until these pods are gone: " + strings.Join(waiting, ", ")
+	}
+	s := b.s
+	return b.node(n, func(ctx context.Context) (pod.Facts, error) { return b.work.Admission.Admit(ctx, s) })
+}
+
+// cgroup and dirs are what nobody reports: they are ensured whenever something
+// of the pod is about to be made.
+func (b *builder) cgroup(p *plan, admit dag.ID) dag.ID {
+	spec := b.s.Spec
+	n := dag.Node[pod.Facts]{
+		ID: dag.ID{Kind: KindCgroup}, Need: []dag.ID{admit}, Owns: "cgroup", Atomic: true, Key: p.demand.key("ensure cgroup"),
+	}
+	return b.node(n, plain(func(ctx context.Context) error { return b.work.Cgroups.Ensure(ctx, spec.Pod) }))
+}
+
+func (b *builder) dirs(p *plan, admit dag.ID) dag.ID {
+	spec := b.s.Spec
+	n := dag.Node[pod.Facts]{
+		ID: dag.ID{Kind: KindDirs}, Need: []dag.ID{admit}, Owns: "dirs", Atomic: true, Key: p.demand.key("ensure directories"),
+	}
+	return b.node(n, plain(func(ctx context.Context) error { return b.work.Dirs.Ensure(ctx, spec.Pod) }))
+}
+
+// volumes are those that a container mounts.
+func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
+	spec := b.s.Spec
+	ids := make(map[string]dag.ID, len(spec.Pod.Spec.Volumes))
+	for i := range spec.Pod.Spec.Volumes {
+		v := &spec.Pod.Spec.Volumes[i]
+		demand := p.demandOf(func(c *v1.Container) bool { return mounts(c, v.Name) })
+		n := dag.Node[pod.Facts]{
+			ID: dag.ID{Kind: KindVolume, Of: v.Name}, Need: []dag.ID{dirs}, Owns: "volume/" + v.Name, Atomic: true,
+			Key: demand.key("ensure volume"), Class: "mount",
+		}
+		ids[v.Name] = b.node(n, plain(func(ctx context.Context) error { return b.work.Volumes.Ensure(ctx, spec.Pod, v) }))
+	}
+	return ids
+}
+
+func mounts(c *v1.Container, volume string) bool {
+	for i := range c.VolumeMounts {
+		if c.VolumeMounts[i].Name == volume {
+			return true
+		}
+	}
+	return false
+}
+
+// sandbox needs the volumes as little as the images: containers do.
+func (b *builder) sandbox(p *plan, needs ...dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindSandbox}, Need: needs, Owns: ownSandbox, Atomic: true}
+	if p.usable {
+		return b.node(n, nil)
+	}
+	s, attempt := b.s, p.attempt
+	n.Key = newSum().num(uint64(attempt)).num(s.Spec.Sum).key("make sandbox, attempt " + itoa(attempt))
+	if !s.Spec.Pod.Spec.HostNetwork {
+		if ok, why := b.World.NetworkReady(); !ok {
+			n.Hold.Why = "network is not ready: " + why
+		}
+	}
+	if last, ok := s.Sandbox(); ok && n.Hold.Why == "" {
+		n.Hold = dag.Hold{Until: last.CreatedAt.Add(time.Second), Why: "the last sandbox is less than a second old"}
+	}
+	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+		return b.work.Sandboxes.Create(ctx, s, attempt)
+	})
+}
+
+// stops takes down running containers that are not as the spec wants them.
+func (b *builder) stops(p *plan, observe dag.ID) map[string]dag.ID {
+	ids := map[string]dag.ID{}
+	for _, name := range b.names() {
+		c, why := b.unwanted(p, name)
+		ids[name] = b.stop(stop{c: c, why: why, need: observe}, name)
+	}
+	return ids
+}
+
+func (b *builder) unwanted(p *plan, name string) (pod.Container, string) {
+	var spec *v1.Container
+	for i := range p.units {
+		if p.units[i].spec.Name == name {
+			spec = p.units[i].spec
+		}
+	}
+	newest, _ := b.s.Newest(name)
+	for _, c := range b.s.Containers {
+		switch {
+		case c.Name != name || !c.Live():
+		case spec == nil:
+			return c, "not in the pod's spec"
+		case !p.usable || c.SandboxID != p.sandbox.ID:
+			return c, "its sandbox is not usable"
+		case c.ID != newest.ID:
+			return c, "a newer attempt exists"
+		case c.Unknown:
+			return c, "its state is unknown"
+		case b.outdated(spec, c):
+			return c, "Container " + name + " definition changed, will be restarted"
+		}
+	}
+	return pod.Container{}, ""
+}
+
+// prune removes dead containers but the newest of each name, and old sandboxes.
+func (b *builder) prune(p *plan, observe dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindPrune}, Need: []dag.ID{observe}, Class: "teardown", Atomic: true}
+	var dead []pod.Container
+	d, kept := newSum(), map[string]bool{}
+	for _, c := range b.s.Containers {
+		newest, _ := b.s.Newest(c.Name)
+		switch {
+		case c.Gone || c.Live() || c.ID == newest.ID:
+		case !kept[c.Name]:
+			kept[c.Name] = true
+		default:
+			dead = append(dead, c)
+			d = d.str(c.ID)
+		}
+	}
+	if len(dead) == 0 {
+		return b.node(n, nil)
+	}
+	n.Key = d.key("remove dead container " + short(dead[0].ID) + more(len(dead)-1))
+	n.Owns = "dead"
+	return b.effectNode(n, b.removeContainers(dead))
+}
+
+func (b *builder) removeContainers(dead []pod.Container) run {
+	s := b.s
+	return func(ctx context.Context) (pod.Facts, error) {
+		var facts pod.Facts
+		for _, c := range dead {
+			f, err := b.work.Containers.Remove(ctx, s, c)
+			facts = append(facts, f...)
+			if err != nil {
+				return facts, err
+			}
+		}
+		return facts, nil
+	}
+}
+
+func values(ids map[string]dag.ID, names []string) []dag.ID {
+	out := make([]dag.ID, 0, len(ids))
+	for _, n := range names {
+		out = append(out, ids[n])
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// Work is what the stages do. A graph that is only looked at needs none of it.
+type Work struct {
+	Observer   Observer
+	Admission  Admission
+	Cgroups    Cgroups
+	Dirs       Dirs
+	Volumes    Volumes
+	Images     Images
+	Sandboxes  Sandboxes
+	Containers Containers
+	Records    Records
+}
+
+// Observer looks at all that the runtime has of a pod.
+type Observer interface {
+	Look(ctx context.Context, k pod.Key) (pod.Facts, error)
+}
+
+// Admission decides whether the node takes a pod.
+type Admission interface {
+	Admit(ctx context.Context, s *pod.State) (pod.Facts, error)
+}
+
+// Cgroups makes and removes pods' cgroups.
+type Cgroups interface {
+	Ensure(ctx context.Context, p *v1.Pod) error
+	Remove(ctx context.Context, s *pod.State) error
+}
+
+// Dirs makes and removes pods' directories.
+type Dirs interface {
+	Ensure(ctx context.Context, p *v1.Pod) error
+	Remove(ctx context.Context, s *pod.State) error
+}
+
+// Volumes mounts and unmounts.
+type Volumes interface {
+	Ensure(ctx context.Context, p *v1.Pod, v *v1.Volume) error
+	// Unmount undoes all volumes of the pod that are found on the node.
+	Unmount(ctx context.Context, s *pod.State) error
+}
+
+// Images looks images up and pulls them.
+type Images interface {
+	Look(ctx context.Context, p *v1.Pod, ref string, policy v1.PullPolicy) (pod.Facts, error)
+	Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runtimeapi.PodSandboxConfig) (pod.Facts, error)
+}
+
+// Sandboxes makes and ends pod sandboxes.
+type Sandboxes interface {
+	Config(s *pod.State, attempt uint32) (*runtimeapi.PodSandboxConfig, error)
+	Create(ctx context.Context, s *pod.State, attempt uint32) (pod.Facts, error)
+	Stop(ctx context.Context, ids []string) (pod.Facts, error)
+	Remove(ctx context.Context, ids []string) (pod.Facts, error)
+}
+
+// Start is a container to be started.
+type Start struct {
+	State     *pod.State
+	Container *v1.Container
+	Init      bool
+	Attempt   uint32
+	SandboxID string
+	Sandbox   *runtimeapi.PodSandboxConfig
+	Existing  string // ID of a created container of this attempt
+	Image     pod.Image
+}
+
+// Containers starts and ends containers.
+type Containers interface {
+	Start(ctx context.Context, s Start) (pod.Facts, error)
+	Stop(ctx context.Context, s *pod.State, c pod.Container, grace time.Duration, why string) (pod.Facts, error)
+	Remove(ctx context.Context, s *pod.State, c pod.Container) (pod.Facts, error)
+}
+
+// Records keeps pods' state files.
+type Records interface {
+	Save(ctx context.Context, r pod.Record) error
+	Delete(ctx context.Context, k pod.Key) error
+}
+
+// run is what a node of the graph does.
+type run = func(ctx context.Context) (pod.Facts, error)
+
+// plain makes a run of work that learns nothing.
+func plain(do func(ctx context.Context) error) run {
+	return func(ctx context.Context) (pod.Facts, error) { return nil, do(ctx) }
+}
+
+// effect makes a run of a write to an object of the pod: when it ended, and
+// whether the answer was clear, is a fact too.
+func effect(object string, do run) run {
+	return func(ctx context.Context) (pod.Facts, error) {
+		facts, err := do(ctx)
+		return append(facts, pod.Wrote{Object: object, At: time.Now(), Unsure: uncertain(err)}), err
+	}
+}
+
+// uncertain reports whether a write that ended with err may have happened.
+func uncertain(err error) bool {
+	var u interface{ Uncertain() bool }
+	return errors.As(err, &u) && u.Uncertain()
+}
