@@ -1,0 +1,235 @@
+// Package stages is where pods meet the engine: events are folded into a pod's
+// state, the graph of its phase is built, the engine decides and runs, and the
+// end of each run comes back as an event. It is the only package that knows
+// both pipeline and dag.
+package stages
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/internal/podstore"
+	"github.com/flowlet/flowlet/pipeline"
+	"github.com/flowlet/flowlet/stages/graph"
+	"github.com/flowlet/flowlet/stages/status"
+)
+
+// Engine is the workflow engine of pods.
+type Engine = dag.Engine[pod.Key, pod.Facts]
+
+// Event is an event of the pipeline of pods.
+type Event = pipeline.Event[pod.Key, pod.Change]
+
+// Pipeline is the fan-in of pods.
+type Pipeline = pipeline.Pipeline[pod.Key, pod.Change, *pod.State]
+
+// Ledger holds room on the node for the pods that were admitted.
+type Ledger interface {
+	// Reserve enters a pod that was admitted; Release frees its room and
+	// reports whether it had any.
+	Reserve(s *pod.State)
+	Ending(s *pod.State)
+	Release(s *pod.State) bool
+	Room(s *pod.State) (ok bool, waitingFor []string)
+}
+
+// Config is what a Domain is made of.
+type Config struct {
+	Graph    *graph.Config
+	Work     *graph.Work
+	Store    *podstore.Store
+	Ledger   Ledger
+	Sources  []string // that this agent has
+	Runtime  string   // scheme of container IDs
+	HostIPs  []string
+	Policy   dag.Policy
+	Observer dag.Observer[pod.Key]
+	Seed     uint64
+	// Stepped is called after each step with the pod's newest view, in the
+	// step loop: it must be quick. Optional.
+	Stepped func(old, now podstore.View)
+	// Forgotten is called when nothing of a pod is left. Optional.
+	Forgotten func(k pod.Key, s *pod.State)
+}
+
+// Domain gives events their meaning for pods. Its methods are called by the
+// pipeline.
+type Domain struct {
+	Config
+
+	engine *Engine
+	events *Pipeline
+}
+
+// topicLedger is changed when room on the node became free.
+const topicLedger = "ledger"
+
+// sourceStage is the source of events that tell the end of a stage.
+const sourceStage = "stage"
+
+// New returns the pipeline of pods and its engine. Both have to be run.
+func New(c Config, o pipeline.Options) (*Pipeline, *Engine) {
+	d := &Domain{Config: c}
+	d.engine = dag.New(c.Policy, d.deliver, dag.Options[pod.Key]{Observer: c.Observer, Seed: c.Seed})
+	d.events = pipeline.New[pod.Key, pod.Change, *pod.State](d, o)
+	return d.events, d.engine
+}
+
+// deliver turns the end of a run into an event.
+func (d *Domain) deliver(k pod.Key, _ dag.ID, facts pod.Facts, _ error) {
+	d.events.Emit(Event{Key: k, Change: pod.StageEnded{Facts: facts}, Source: sourceStage, Seen: time.Now()})
+}
+
+// Fold is pod.Fold.
+func (d *Domain) Fold(prev *pod.State, ev Event) (*pod.State, bool) {
+	return pod.Fold(prev, ev.Change)
+}
+
+// Topic takes what a topic's event tells into the store.
+func (d *Domain) Topic(ev Event) {
+	if source, ok := strings.CutPrefix(ev.Topic, pipeline.Synced("")); ok {
+		d.Store.SetSynced(source)
+	}
+	if r, ok := ev.Change.(pod.RuntimeStatus); ok {
+		d.Store.SetRuntime(r)
+	}
+}
+
+// Pods that end or that nobody has named yet are looked at first: others may
+// wait for what they hold. Then those that run already, so that they have
+// their room before a new one asks for it.
+const (
+	firstPriority   = 3_000_000_000
+	runningPriority = 2_500_000_000
+)
+
+// Priority orders pods that are to be stepped.
+func (d *Domain) Priority(_ pod.Key, s *pod.State) int {
+	switch {
+	case s.Phase >= pod.Finishing || s.Spec == nil:
+		return firstPriority
+	case s.Admission.Done:
+		return runningPriority
+	case s.Spec.Pod.Spec.Priority != nil:
+		return int(*s.Spec.Pod.Spec.Priority)
+	}
+	return 0
+}
+
+// Step looks at one pod.
+func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
+	if k.IsChore() {
+		return pipeline.Next{}
+	}
+	w := &world{d: d}
+	now := time.Now()
+	g := graph.Build(graph.In{Now: now, State: s, World: w, Config: d.Graph}, d.Work)
+	memo, wake := d.engine.Step(k, g)
+	if s.Phase == pod.Forgotten && d.engine.Forget(k) {
+		d.forget(k, s)
+		return pipeline.Next{Forget: true}
+	}
+	d.reserve(s)
+	d.put(now, podstore.View{Key: k, State: s, Memo: memo})
+	return pipeline.Next{Wake: wake, Reads: w.topics}
+}
+
+// reserve keeps the ledger in line with the pod's phase. Rooms are entered
+// again at every step: that is how running pods get theirs after a restart.
+func (d *Domain) reserve(s *pod.State) {
+	if s.Spec == nil {
+		return
+	}
+	switch {
+	case s.Phase == pod.Active:
+		d.Ledger.Reserve(s)
+	case s.Phase == pod.Finishing || s.Phase == pod.Deleting:
+		d.Ledger.Ending(s)
+	case s.Phase == pod.Finished && d.Ledger.Release(s):
+		d.topic(topicLedger)
+	}
+}
+
+func (d *Domain) put(now time.Time, v podstore.View) {
+	old, _ := d.Store.Get(v.Key)
+	if v.State.Spec != nil {
+		v.Status = d.status(now, v, old.Status)
+	}
+	for _, t := range d.Store.Put(v) {
+		d.topic(t)
+	}
+	if d.Stepped != nil {
+		d.Stepped(old, v)
+	}
+}
+
+func (d *Domain) status(now time.Time, v podstore.View, prev *v1.PodStatus) *v1.PodStatus {
+	st := status.Compute(status.In{
+		Now: now, State: v.State, Memo: v.Memo, Runtime: d.Runtime, HostIPs: d.HostIPs, Prev: prev,
+	})
+	return &st
+}
+
+func (d *Domain) forget(k pod.Key, s *pod.State) {
+	for _, t := range d.Store.Delete(k) {
+		d.topic(t)
+	}
+	if d.Ledger.Release(s) {
+		d.topic(topicLedger)
+	}
+	if d.Forgotten != nil {
+		d.Forgotten(k, s)
+	}
+}
+
+func (d *Domain) topic(t string) {
+	d.events.Emit(Event{Topic: t, Source: "store", Seen: time.Now()})
+}
+
+// world is what one step reads of what pods share.
+type world struct {
+	d      *Domain
+	topics []string
+}
+
+var _ graph.World = (*world)(nil)
+
+func (w *world) read(topic string) {
+	if !slices.Contains(w.topics, topic) {
+		w.topics = append(w.topics, topic)
+	}
+}
+
+func (w *world) Configured(source string) bool { return slices.Contains(w.d.Sources, source) }
+
+func (w *world) Synced(source string) bool {
+	w.read(pipeline.Synced(source))
+	return w.d.Store.Synced(source)
+}
+
+func (w *world) NameHolder(s *pod.State) (pod.Key, bool) {
+	w.read(podstore.TopicName(s.FullName()))
+	return w.d.Store.NameHolder(s)
+}
+
+func (w *world) NetworkReady() (bool, string) {
+	w.read(podstore.TopicNetwork)
+	r := w.d.Store.Runtime()
+	if r.NetworkReady {
+		return true, ""
+	}
+	if r.Message == "" {
+		return false, "network state unknown"
+	}
+	return false, r.Message
+}
+
+func (w *world) Room(s *pod.State) (bool, []string) {
+	w.read(topicLedger)
+	return w.d.Ledger.Room(s)
+}
