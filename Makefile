@@ -34,7 +34,7 @@ lint:
 	  if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
 	@echo "go vet"; go vet -tags e2e ./...
 	@echo "staticcheck"; go tool -modfile=test/tools/dev/go.mod staticcheck -tags e2e ./...
-	@echo "archtest"; go test ./internal/archtest
+	@echo "archtest"; go test -count=1 ./internal/archtest
 
 tidy:
 	@for m in $(MODULES); do echo "go mod tidy -diff $$m"; (cd $$m && go mod tidy -diff) || exit 1; done
