@@ -1,0 +1,159 @@
+package crisim
+
+import (
+	"fmt"
+
+	"github.com/distribution/reference"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Kill ends the process of a running container from outside the CRI.
+func (r *Runtime) Kill(id string, e Exit) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.store.containers.get(id)
+	if !ok {
+		return fmt.Errorf("kill container %s: no such container", id)
+	}
+	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return fmt.Errorf("kill container %s: it is in state %s", id, c.state)
+	}
+	r.exit(c, e)
+	return nil
+}
+
+// KillSandbox ends the process of a sandbox: it is no longer ready, its containers live on until they are stopped.
+func (r *Runtime) KillSandbox(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.store.sandboxes.get(id)
+	if !ok {
+		return fmt.Errorf("kill sandbox %s: no such sandbox", id)
+	}
+	if b.ready {
+		b.ready, b.listed = false, nil
+		r.publish(runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, b.id, b)
+	}
+	return nil
+}
+
+// Down makes the runtime unreachable: connections and streams are cut, new calls get Unavailable. Processes go on.
+func (r *Runtime) Down() {
+	r.gate.set(true)
+	r.CloseEventStreams(status.Error(codes.Unavailable, "error reading from server: EOF"))
+}
+
+// Up makes it reachable again.
+func (r *Runtime) Up() { r.gate.set(false) }
+
+// Restart cuts all connections and streams and is back at once, with all that it knew.
+func (r *Runtime) Restart() {
+	r.Down()
+	r.Up()
+}
+
+// Reboot is a restart of the machine: nothing runs any more and nothing was reported. Running containers are exited with
+// code 255 and reason Unknown, sandboxes are not ready and have no address.
+func (r *Runtime) Reboot() {
+	r.Down()
+	defer r.Up()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hub.kept = nil
+	r.store.containers.each(func(c *container) {
+		if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			r.end(c, codeUnknown, reasonUnknown, "")
+		}
+	})
+	r.store.sandboxes.each(func(b *sandbox) {
+		b.ready, b.listed, b.ips = false, nil, nil
+	})
+	r.store.inUse = 0
+}
+
+// SetNetwork makes the pod network ready or not; sandboxes that exist keep their addresses.
+func (r *Runtime) SetNetwork(ready bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store.network = ready
+}
+
+// Forget drops a sandbox with its containers, or one container, without a trace: no event, no stop.
+func (r *Runtime) Forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.store.containers.get(id); ok {
+		r.forgetContainer(c)
+		return
+	}
+	b, ok := r.store.sandboxes.get(id)
+	if !ok {
+		return
+	}
+	for len(b.members) > 0 {
+		r.forgetContainer(b.members[0])
+	}
+	if len(b.ips) > 0 {
+		r.store.inUse--
+	}
+	r.store.dropSandbox(b)
+}
+
+func (r *Runtime) forgetContainer(c *container) {
+	if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
+		r.end(c, codeUnknown, reasonUnknown, "")
+	}
+	r.store.dropContainer(c)
+}
+
+// SetImage changes the script of an image reference, and with Present makes it present; it never removes an image.
+func (r *Runtime) SetImage(ref string, script Image) error {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		return fmt.Errorf("image %q: %w", ref, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.store.images.scripts[named.String()] = script
+	if script.Present {
+		r.store.images.add(named)
+	}
+	return nil
+}
+
+// SetLatency changes the latency of a method from the next call on; nil is none.
+func (r *Runtime) SetLatency(method string, l Latency) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latencies[method] = l
+}
+
+// SetEventFaults garbles the events from now on; those delayed already keep their time.
+func (r *Runtime) SetEventFaults(f EventFaults) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hub.faults = f
+}
+
+// CloseEventStreams ends every open event stream; nil ends them properly.
+func (r *Runtime) CloseEventStreams(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hub.cutAll(err)
+}
+
+// EventStreams is the number of open event streams.
+func (r *Runtime) EventStreams() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.hub.readers)
+}
+
+// AddressesInUse is the number of sandboxes that hold pod addresses.
+func (r *Runtime) AddressesInUse() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.store.inUse
+}
