@@ -2,31 +2,14 @@ package image
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	"golang.org/x/time/rate"
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
-)
-
-// Reasons, as the kubelet words them: waiting reasons of containers.
-const (
-	reasonNeverPull  = "ErrImageNeverPull"
-	reasonInspect    = "ImageInspectError"
-	reasonPull       = "ErrImagePull"
-	reasonRegistry   = "RegistryUnavailable"
-	reasonSignature  = "SignatureValidationFailed"
-	retryUnreachable = time.Second // a runtime that is away is soon back, or is waited for
-	eventPrecision   = time.Millisecond
-	eventNormal      = v1.EventTypeNormal
-	eventWarning     = v1.EventTypeWarning
-	eventFailed      = "Failed"
-	eventPulled      = "Pulled"
-	eventPulling     = "Pulling"
-	eventInspect     = "InspectFailed"
-	eventNeverPull   = "ErrImageNeverPull"
 )
 
 // Runtime is what this package needs of the runtime's image service. It is
@@ -39,16 +22,7 @@ type Runtime interface {
 	ImageStatus(ctx context.Context, image *runtimeapi.ImageSpec) (*runtimeapi.Image, error)
 }
 
-// Limiter returns a limit of qps pulls per second with bursts of burst
-// (registryPullQPS, registryBurst), or nil, which is no limit, for a qps of 0.
-func Limiter(qps float64, burst int) *rate.Limiter {
-	if qps <= 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(qps), max(burst, 1))
-}
-
-// Images looks for images and pulls them.
+// Images looks for images and pulls them. Its methods may be called concurrently.
 type Images struct {
 	runtime Runtime
 	events  pod.Recorder
@@ -61,23 +35,68 @@ func New(runtime Runtime, events pod.Recorder, limit *rate.Limiter) *Images {
 	return &Images{runtime, events, limit}
 }
 
+// Limiter returns a limit of qps pulls per second with bursts of burst
+// (registryPullQPS, registryBurst), or nil, which is no limit, for a qps of 0.
+func Limiter(qps float64, burst int) *rate.Limiter {
+	if qps <= 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(qps), max(burst, 1))
+}
+
 // Look asks the runtime once whether the image that p writes as ref is on the
 // node and returns ImageFound under that ref, present or not. With policy
 // Never an image that is not there is an error too; one that is loaded later
 // is found by the next try.
 func (i *Images) Look(ctx context.Context, p *v1.Pod, ref string, policy v1.PullPolicy) (pod.Facts, error) {
-	panic("not implemented")
+	name, err := Normalize(ref)
+	if err != nil {
+		i.tell(p, ref, v1.EventTypeWarning, "InspectFailed",
+			fmt.Sprintf("Failed to apply default image tag %q: %v", ref, err))
+		return nil, err
+	}
+	found, err := i.runtime.ImageStatus(ctx, spec(p, name))
+	switch {
+	case err != nil:
+		return nil, i.uninspected(ctx, p, ref, err)
+	case found != nil:
+		i.tell(p, ref, v1.EventTypeNormal, "Pulled",
+			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", ref))
+		return pod.Facts{pod.ImageFound{Ref: ref, Image: fact(found)}}, nil
+	}
+	absent := pod.Facts{pod.ImageFound{Ref: ref}}
+	if policy != v1.PullNever {
+		return absent, nil
+	}
+	err = fmt.Errorf("Container image %q is not present with pull policy of Never", ref) //nolint:staticcheck,revive // the ecosystem's sentence, shown as it is
+	i.tell(p, ref, v1.EventTypeWarning, "ErrImageNeverPull", err.Error())
+	return absent, pod.WithReason("ErrImageNeverPull", err)
 }
 
-// Pull is one pull of an image.
-type Pull struct {
-	Pod     *v1.Pod // the pod whose stage does the pull, also for those that joined it
-	Ref     string  // as the pod writes it
-	Sandbox *runtimeapi.PodSandboxConfig
+// uninspected is the error of a look that the runtime did not answer.
+func (i *Images) uninspected(ctx context.Context, p *v1.Pod, ref string, err error) error {
+	err = fmt.Errorf("failed to inspect image %q: %w", ref, err)
+	if !abandoned(ctx) {
+		i.tell(p, ref, v1.EventTypeWarning, "InspectFailed", err.Error())
+	}
+	return pod.WithReason("ImageInspectError", retried(err))
 }
 
-// Pull pulls an image and reads its user; it returns ImageFound. It blocks
-// until the runtime has the image, refuses, or ctx ends.
-func (i *Images) Pull(ctx context.Context, pull Pull) (pod.Facts, error) {
-	panic("not implemented")
+// spec is how the runtime is asked for an image on behalf of p.
+func spec(p *v1.Pod, name string) *runtimeapi.ImageSpec {
+	return &runtimeapi.ImageSpec{Image: name, Annotations: p.GetAnnotations()}
+}
+
+func fact(found *runtimeapi.Image) pod.Image {
+	image := pod.Image{ID: found.GetId(), User: found.GetUsername()}
+	if found.GetUid() != nil {
+		uid := found.GetUid().GetValue()
+		image.UID = &uid
+	}
+	return image
+}
+
+// tell records an event of the first container of p that shows ref.
+func (i *Images) tell(p *v1.Pod, ref, eventType, reason, message string) {
+	i.events.Event(p, crifact.FieldPathOfImage(p, ref), eventType, reason, message)
 }

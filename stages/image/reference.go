@@ -37,7 +37,7 @@ func parse(ref string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
 		return nil, dag.Terminal(pod.WithReason("InvalidImageName",
-			fmt.Errorf("failed to apply default image tag %q: couldn't parse image name %q: %w", ref, ref, err)))
+			fmt.Errorf("couldn't parse image name %q: %w", ref, err)))
 	}
 	return named, nil
 }
