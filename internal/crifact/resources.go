@@ -1,0 +1,54 @@
+package crifact
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// The kernel's limits and the kubelet's conversion of CPU amounts (v1.37.2).
+const (
+	minShares     = 2
+	maxShares     = 262144
+	sharesPerCPU  = 1024
+	milliCPU      = 1000
+	minQuota      = 1000                   // microseconds; the kernel refuses less
+	DefaultPeriod = 100 * time.Millisecond // of the CFS quota
+)
+
+// Shares returns the CPU shares for an amount in thousandths of a CPU.
+func Shares(milli int64) int64 {
+	if milli <= 0 {
+		return minShares
+	}
+	return min(max(milli*sharesPerCPU/milliCPU, minShares), maxShares)
+}
+
+// Quota returns the CFS quota in microseconds per period for a limit in
+// thousandths of a CPU; 0 where there is no limit.
+func Quota(milli int64, period time.Duration) int64 {
+	if milli <= 0 {
+		return 0
+	}
+	return max(milli*period.Microseconds()/milliCPU, minQuota)
+}
+
+// LinuxResources returns the CPU and memory part of a request: shares from the
+// CPU request, else from the CPU limit; the memory limit; and the quota from
+// the CPU limit. A period of 0 means that CPU limits are not enforced.
+func LinuxResources(requests, limits v1.ResourceList, period time.Duration) *runtimeapi.LinuxContainerResources {
+	cpu := limits.Cpu().MilliValue()
+	r := &runtimeapi.LinuxContainerResources{
+		CpuShares:          Shares(cpu),
+		MemoryLimitInBytes: limits.Memory().Value(),
+	}
+	if q, ok := requests[v1.ResourceCPU]; ok {
+		r.CpuShares = Shares(q.MilliValue())
+	}
+	if period > 0 {
+		r.CpuPeriod = period.Microseconds()
+		r.CpuQuota = Quota(cpu, period)
+	}
+	return r
+}
