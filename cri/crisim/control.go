@@ -64,7 +64,7 @@ func (r *Runtime) Reboot() {
 	r.hub.kept = nil
 	r.store.containers.each(func(c *container) {
 		if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
-			r.end(c, codeUnknown, reasonUnknown, "")
+			r.record(c, codeUnknown, reasonUnknown, "")
 		}
 	})
 	r.store.sandboxes.each(func(b *sandbox) {
@@ -103,7 +103,7 @@ func (r *Runtime) Forget(id string) {
 
 func (r *Runtime) forgetContainer(c *container) {
 	if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
-		r.end(c, codeUnknown, reasonUnknown, "")
+		r.record(c, codeUnknown, reasonUnknown, "")
 	}
 	r.store.dropContainer(c)
 }

@@ -65,7 +65,7 @@ func (r *Runtime) publish(kind runtimeapi.ContainerEventType, id string, b *sand
 			h.deliver(e)
 			continue
 		}
-		r.afterLocked(delay, func() {
+		r.after(delay, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			h.deliver(e)

@@ -26,7 +26,7 @@ const (
 
 // process is what a container has beyond its facts while something is going on with it. Guarded by Runtime.mu.
 type process struct {
-	timers []*time.Timer
+	tasks  []*task
 	exited chan struct{} // closed at exit; made by the first who waits
 	log    io.WriteCloser
 }
@@ -81,7 +81,7 @@ func (r *Runtime) startError(c *container) error {
 // schedule runs f with r.mu held in d, unless the process has ended by then.
 func (r *Runtime) schedule(c *container, d time.Duration, f func()) {
 	p := c.live()
-	p.timers = append(p.timers, r.afterLocked(d, func() {
+	p.tasks = append(p.tasks, r.after(d, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
@@ -116,19 +116,19 @@ func (e Exit) codeAndReason() (int32, string) {
 // exit ends a running process.
 func (r *Runtime) exit(c *container, e Exit) {
 	code, reason := e.codeAndReason()
-	r.end(c, code, reason, e.Message)
+	r.record(c, code, reason, e.Message)
 	r.publish(runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, c.sandbox)
 }
 
-func (r *Runtime) end(c *container, code int32, reason, message string) {
+func (r *Runtime) record(c *container, code int32, reason, message string) {
 	c.state, c.listed, c.finished = runtimeapi.ContainerState_CONTAINER_EXITED, nil, time.Now().UnixNano()
 	c.exitCode, c.reason, c.message = code, reason, message
 	p := c.process
 	if p == nil {
 		return
 	}
-	for _, t := range p.timers {
-		r.cancelLocked(t)
+	for _, t := range p.tasks {
+		r.cancel(t)
 	}
 	p.closeLog()
 	if p.exited != nil {

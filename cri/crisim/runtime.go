@@ -29,6 +29,7 @@ type Runtime struct {
 	mu        sync.Mutex // guards all below
 	rng       *rand.Rand
 	latencies map[string]Latency
+	timers    timers
 	store     store
 	hub       hub
 }
@@ -80,11 +81,23 @@ func (r *Runtime) Serve(ctx context.Context, lis net.Listener) error {
 	err := server.Serve(&gatedListener{Listener: lis, gate: &r.gate})
 	if !unhook() {
 		<-stopped
-		r.stopTimers()
+		r.end()
 		return nil
 	}
 	server.Stop()
 	return fmt.Errorf("simulated runtime on %s: %w", lis.Addr(), err)
+}
+
+// end stops what would go on after the last call.
+func (r *Runtime) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endTimers()
+	r.store.containers.each(func(c *container) {
+		if c.process != nil {
+			c.process.closeLog()
+		}
+	})
 }
 
 // maxMessage is the message limit of containerd and the kubelet in bytes.

@@ -126,6 +126,7 @@ func later[Resp any](ctx context.Context, r *Runtime, o op[Resp], d time.Duratio
 	}
 	done := make(chan result, 1) // capacity 1: nobody may be there to receive
 	detached := context.WithoutCancel(ctx)
+	r.mu.Lock()
 	r.after(d, func() {
 		resp, err := o.effect(detached)
 		if err != nil {
@@ -133,49 +134,13 @@ func later[Resp any](ctx context.Context, r *Runtime, o op[Resp], d time.Duratio
 		}
 		done <- result{resp, err}
 	})
+	r.mu.Unlock()
 	select {
 	case got := <-done:
 		return got.resp, got.err
 	case <-ctx.Done():
 		return resp, ended(ctx)
 	}
-}
-
-// after runs f in d unless the runtime ends before.
-func (r *Runtime) after(d time.Duration, f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.afterLocked(d, f)
-}
-
-func (r *Runtime) afterLocked(d time.Duration, f func()) *time.Timer {
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		r.mu.Lock()
-		live := r.store.timers[t]
-		delete(r.store.timers, t)
-		r.mu.Unlock()
-		if live {
-			f()
-		}
-	})
-	r.store.timers[t] = true
-	return t
-}
-
-func (r *Runtime) cancelLocked(t *time.Timer) {
-	t.Stop()
-	delete(r.store.timers, t)
-}
-
-func (r *Runtime) stopTimers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for t := range r.store.timers {
-		t.Stop()
-	}
-	clear(r.store.timers)
-	r.store.closeLogs()
 }
 
 func acquire(ctx context.Context, slots chan struct{}) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -18,16 +17,15 @@ type store struct {
 	containers table[*container]
 	images     images
 	names      map[string]string // reserved name to the ID of its holder
-	timers     map[*time.Timer]bool
-	network    bool // ready
-	addresses  int  // handed out so far
+	network    bool              // ready
+	addresses  int               // handed out so far
 	inUse      int
 }
 
 func newStore(cfg Config) store {
 	return store{
 		sandboxes: newTable[*sandbox](), containers: newTable[*container](), images: newImages(cfg.Images),
-		names: map[string]string{}, timers: map[*time.Timer]bool{}, network: true,
+		names: map[string]string{}, network: true,
 	}
 }
 
@@ -127,14 +125,6 @@ func (s *store) assignIPs(dual bool) []string {
 		ips = append(ips, fmt.Sprintf("fd00:88::%x:%x", n>>16, n&0xffff))
 	}
 	return ips
-}
-
-func (s *store) closeLogs() {
-	s.containers.each(func(c *container) {
-		if c.process != nil {
-			c.process.closeLog()
-		}
-	})
 }
 
 // newID makes an ID of 64 hex digits; r.mu is held.
