@@ -1,0 +1,21 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/cgroups"
+)
+
+// PodUID reads a UID from a directory name.
+var PodUID = podUID
+
+// OnPlainFiles makes directories of cgroup v2 without the kernel.
+func (m *Manager) OnPlainFiles() {
+	m.kernel.(*library).makeV2 = func(path string, _ *cgroups.Cgroup) error {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(path, "cgroup.controllers"), []byte("cpu memory pids hugetlb\n"), 0o600)
+	}
+}

@@ -1,0 +1,155 @@
+package cgroup
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubectl/pkg/util/qos"
+)
+
+// The kernel's bounds.
+const (
+	minShares   = 2       // what the kernel makes of 0
+	maxShares   = 262144  // cpu.shares
+	minQuotaUs  = 1000    // 1 ms, the least that cpu.cfs_quota_us takes
+	noQuota     = -1      // lifts a quota
+	noPageLimit = 1 << 62 // of huge pages
+)
+
+// Values are what is written to a cgroup. Zero fields are left as they are.
+type Values struct {
+	CPUShares uint64
+	CPUQuota  int64  // microseconds per period; -1: none
+	CPUPeriod uint64 // microseconds
+	Memory    int64  // bytes
+	Pids      int64
+	// HugePages holds the limit in bytes by the kernel's name of the page size
+	// ("2MB").
+	HugePages map[string]uint64
+}
+
+// Limits are the settings of the node that go into a pod's values.
+type Limits struct {
+	CFSQuota  bool          // cpuCFSQuota
+	CFSPeriod time.Duration // cpuCFSQuotaPeriod; 0 means 100 ms
+	PodPids   int64         // podPidsLimit; 0 or less: no limit
+	PageSizes []string      // the kernel's names of all huge page sizes of the machine
+}
+
+func (l Limits) period() int64 {
+	if l.CFSPeriod == 0 {
+		return (100 * time.Millisecond).Microseconds()
+	}
+	return l.CFSPeriod.Microseconds()
+}
+
+// Shares converts CPU to cpu.shares.
+func Shares(milliCPU int64) uint64 {
+	return uint64(min(max(milliCPU*1024/1000, minShares), maxShares))
+}
+
+// Weight converts cpu.shares to cpu.weight as the kubelet does for the cgroups
+// that it makes itself.
+func Weight(shares uint64) uint64 {
+	if shares == 0 {
+		return 0
+	}
+	return 1 + (shares-minShares)*9999/(maxShares-minShares)
+}
+
+// Quota converts a CPU limit to microseconds per period; 0 stays 0, which
+// means no quota.
+func Quota(milliCPU, periodUs int64) int64 {
+	if milliCPU == 0 {
+		return 0
+	}
+	return max(milliCPU*periodUs/1000, minQuotaUs)
+}
+
+// PodValues computes the values of a pod's cgroup. A limit counts for the pod
+// only when all its containers, or the pod itself, have one.
+func PodValues(pod *corev1.Pod, l Limits) Values {
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+
+	v := Values{CPUShares: minShares, HugePages: hugePages(requests, l.PageSizes)}
+	if l.PodPids > 0 {
+		v.Pids = l.PodPids
+	}
+	class := qos.GetPodQOS(pod)
+	if class == corev1.PodQOSBestEffort {
+		return v
+	}
+	v.CPUShares = Shares(requests.Cpu().MilliValue())
+	guaranteed := class == corev1.PodQOSGuaranteed
+	if guaranteed || allLimited(pod, corev1.ResourceCPU) {
+		v.CPUPeriod = uint64(l.period())
+		v.CPUQuota = Quota(limits.Cpu().MilliValue(), l.period())
+		if !l.CFSQuota {
+			v.CPUQuota = noQuota
+		}
+	}
+	if guaranteed || allLimited(pod, corev1.ResourceMemory) {
+		v.Memory = limits.Memory().Value()
+	}
+	return v
+}
+
+func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
+	has := func(list corev1.ResourceList) bool {
+		q, ok := list[name]
+		return ok && !q.IsZero()
+	}
+	if r := pod.Spec.Resources; r != nil && has(r.Limits) {
+		return true
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if !has(list[i].Resources.Limits) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hugePages limits every page size: to what is requested, or to nothing.
+func hugePages(requests corev1.ResourceList, sizes []string) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, size := range sizes {
+		out[size] = 0
+	}
+	for name, q := range requests {
+		text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
+		if !ok {
+			continue
+		}
+		if size, err := resource.ParseQuantity(text); err == nil {
+			out[pageSize(size.Value())] += uint64(max(q.Value(), 0))
+		}
+	}
+	return out
+}
+
+// pageSize is the kernel's name of a huge page size.
+func pageSize(bytes int64) string {
+	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
+	i := 0
+	for ; bytes >= 1024 && i < len(units)-1; i++ {
+		bytes /= 1024
+	}
+	return fmt.Sprintf("%d%s", bytes, units[i])
+}
+
+// unlimitedPages is for the levels above pods.
+func unlimitedPages(sizes []string) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, size := range sizes {
+		out[size] = noPageLimit
+	}
+	return out
+}
