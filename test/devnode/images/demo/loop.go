@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -108,8 +109,16 @@ func job(args []string) error {
 	flags := flag.NewFlagSet("job", flag.ContinueOnError)
 	steps := flags.Int("steps", 3, "number of steps")
 	every := flags.Duration("every", time.Second, "time for a step")
+	failFirst := flags.String("fail-first", "", "fail when this file is missing, and make it")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *failFirst != "" {
+		f, err := os.OpenFile(*failFirst, os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			fmt.Println("the first try fails")
+			return errors.Join(f.Close(), exit(1))
+		}
 	}
 	i := 0
 	return repeat(*every, func() (bool, error) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func commands() map[string]command {
 		"ls":     {"ls DIR: lists a directory", list},
 		"env":    {"env: prints the environment", printEnv},
 		"id":     {"id: prints user, groups and process", printID},
-		"job":    {"job [-steps 3] [-every 1s]: prints its progress and completes", job},
+		"job":    {"job [-steps 3] [-every 1s] [-fail-first FILE]: prints its progress and completes", job},
 		"crash":  {"crash [-after 2s] [-code 1] [MESSAGE]: ends in failure", crash},
 		"exit":   {"exit CODE: ends at once", exitWith},
 		"get":    {"get URL: prints what a web server answers", get},
@@ -46,7 +47,7 @@ func main() {
 		args = append([]string{"demo", name}, args[1:]...)
 	}
 	if err := run(args[1:]); err != nil {
-		if code, ok := err.(exit); ok {
+		if code := exit(0); errors.As(err, &code) {
 			os.Exit(int(code))
 		}
 		fmt.Fprintln(os.Stderr, err)
