@@ -59,6 +59,7 @@ func TestReboot(t *testing.T) {
 		created := n.create(sandbox, "side", 0, pod("p", ""))
 		require.Equal(n, 1, n.sim.AddressesInUse())
 		n.sim.Reboot()
+		synctest.Wait() // the client has noticed
 		s, err := n.client.PodSandboxStatus(n.ctx, sandbox)
 		require.NoError(n, err)
 		require.Equal(n, runtimeapi.PodSandboxState_SANDBOX_NOTREADY, s.GetState())

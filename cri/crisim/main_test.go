@@ -32,10 +32,12 @@ func simulate(t *testing.T, cfg crisim.Config, body func(n node)) {
 		ended := make(chan error, 1)
 		go func() { ended <- sim.Run(ctx) }()
 		conn := sim.Conn()
+		defer func() {
+			require.NoError(t, conn.Close())
+			cancel()
+			require.NoError(t, <-ended)
+		}()
 		body(node{T: t, ctx: ctx, sim: sim, client: cri.New(conn)})
-		require.NoError(t, conn.Close())
-		cancel()
-		require.NoError(t, <-ended)
 	})
 }
 
