@@ -34,6 +34,7 @@ type Restored struct{ Record Record }
 // after the last write to the pod had ended.
 type Observed struct {
 	Began      time.Time
+	Ended      time.Time // when it was so at the latest; zero: Began does not matter to what is there
 	Identity   Identity
 	Sandboxes  []Sandbox
 	Containers []Container

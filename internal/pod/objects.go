@@ -31,6 +31,9 @@ type Sandbox struct {
 	HostNetwork bool     // network namespace of the node
 	IPs         []string // primary first; kept when it stops
 	Detailed    bool     // the runtime's full status is folded in, not a list row only
+	// Seen is the end of the first look that showed it: one that began
+	// earlier tells nothing by not showing it.
+	Seen time.Time
 }
 
 // merge folds a newer or older observation into s; order does not matter.
@@ -44,14 +47,24 @@ func (s Sandbox) merge(o Sandbox) Sandbox {
 	if len(o.IPs) > 0 {
 		s.IPs = o.IPs
 	}
+	s.Seen = earlier(s.Seen, o.Seen)
 	return s
+}
+
+// earlier returns the earlier of two times, where zero is no time.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
 }
 
 func (s Sandbox) equal(o Sandbox) bool {
 	ips := slices.Equal(s.IPs, o.IPs)
 	s.IPs, o.IPs = nil, nil
 	return ips && s.ID == o.ID && s.Attempt == o.Attempt && s.CreatedAt.Equal(o.CreatedAt) && s.Ready == o.Ready &&
-		s.Gone == o.Gone && s.Stopped == o.Stopped && s.HostNetwork == o.HostNetwork && s.Detailed == o.Detailed
+		s.Gone == o.Gone && s.Stopped == o.Stopped && s.HostNetwork == o.HostNetwork && s.Detailed == o.Detailed &&
+		s.Seen.Equal(o.Seen)
 }
 
 // ContainerState is ordered: a container only ever moves up.
@@ -83,7 +96,8 @@ type Container struct {
 	StartedAt time.Time
 	LogPath   string
 	Exit      Exit
-	Detailed  bool // the runtime's full status for this State is folded in
+	Detailed  bool      // the runtime's full status for this State is folded in
+	Seen      time.Time // as for a sandbox
 }
 
 // Exit is how a container ended.
@@ -100,13 +114,17 @@ func (c Container) Live() bool { return !c.Gone && (c.State == Running || c.Unkn
 // Lost reports whether the container went away while it ran.
 func (c Container) Lost() bool { return c.Gone && c.State == Running }
 
-// Ended reports whether the container ran, or tried to, and is over.
-func (c Container) Ended() bool { return c.State == Exited || c.Lost() }
+// Vague reports whether the container exited and it can still be learnt how.
+func (c Container) Vague() bool { return c.State == Exited && !c.Detailed && !c.Gone }
 
-// Succeeded reports whether it ended well. A container killed for memory
-// failed whatever its code says.
+// Ended reports whether the container ran, or tried to, and is over, and all
+// is known that will ever be known of its end.
+func (c Container) Ended() bool { return (c.State == Exited && !c.Vague()) || c.Lost() }
+
+// Succeeded reports whether it is known to have ended well. A container killed
+// for memory failed whatever its code says.
 func (c Container) Succeeded() bool {
-	return c.State == Exited && c.Exit.Code == 0 && c.Exit.Reason != "OOMKilled"
+	return c.State == Exited && c.Detailed && c.Exit.Code == 0 && c.Exit.Reason != "OOMKilled"
 }
 
 // merge folds another observation of the same container into c.
@@ -116,11 +134,10 @@ func (c Container) merge(o Container) Container {
 		return c.learn(o)
 	}
 	better := o.State > c.State || (o.Detailed && !c.Detailed)
-	c.Unknown = o.Unknown && o.State == c.State
+	c.Unknown = o.Unknown
 	if better {
 		gone := c.Gone
-		old := c
-		c = o.learn(old)
+		c = o.learn(c)
 		c.Gone = gone
 	}
 	return c.learn(o)
@@ -149,12 +166,14 @@ func (c Container) learn(o Container) Container {
 	if c.Grace == 0 {
 		c.Grace = o.Grace
 	}
+	c.Seen = earlier(c.Seen, o.Seen)
 	return c
 }
 
 func (c Container) equal(o Container) bool {
-	times := c.CreatedAt.Equal(o.CreatedAt) && c.StartedAt.Equal(o.StartedAt) && c.Exit.FinishedAt.Equal(o.Exit.FinishedAt)
-	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt = time.Time{}, time.Time{}, time.Time{}
-	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt = time.Time{}, time.Time{}, time.Time{}
+	times := c.CreatedAt.Equal(o.CreatedAt) && c.StartedAt.Equal(o.StartedAt) && c.Exit.FinishedAt.Equal(o.Exit.FinishedAt) &&
+		c.Seen.Equal(o.Seen)
+	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt, c.Seen = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt, o.Seen = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return times && c == o
 }

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -10,16 +11,45 @@ func (c Observed) apply(s *State) {
 		s.Identity = s.Identity.or(c.Identity)
 		s.Version++
 	}
+	fresh := !c.Partial && c.Began.After(s.LastWrite)
 	for _, sb := range c.Sandboxes {
+		sb.Seen = c.Ended
 		s.seeSandbox(sb)
 	}
-	for _, ct := range c.Containers {
+	for _, ct := range oldestFirst(c.Containers) {
+		ct.Seen = c.Ended
+		if !fresh {
+			ct.Unknown = s.unknown(ct)
+		}
 		s.seeContainer(ct)
 	}
-	if !c.Partial && c.Began.After(s.LastWrite) {
+	if fresh {
 		s.missing(c)
 	}
-	s.adopt(c)
+	s.adopt()
+}
+
+// oldestFirst returns the containers in the order they were made, so that
+// exits are counted alike however the runtime lists them.
+func oldestFirst(list []Container) []Container {
+	byAttempt := func(a, b Container) int { return cmp.Compare(a.Attempt, b.Attempt) }
+	if slices.IsSortedFunc(list, byAttempt) {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, byAttempt)
+	return list
+}
+
+// unknown is what an old look may say about a container's state being
+// unknown: nothing, once the container is known.
+func (s *State) unknown(o Container) bool {
+	for _, ct := range s.Containers {
+		if ct.ID == o.ID {
+			return ct.Unknown
+		}
+	}
+	return o.Unknown
 }
 
 // or keeps what i knows and takes the rest from o.
@@ -33,29 +63,55 @@ func (i Identity) or(o Identity) Identity {
 	return o
 }
 
-// missing folds what a fresh look at the whole pod did not show.
+// missing folds what a fresh look at the whole pod did not show, though it was
+// there before the look began.
 func (s *State) missing(c Observed) {
 	for _, sb := range s.Sandboxes {
-		if !sb.Gone && !slices.ContainsFunc(c.Sandboxes, func(o Sandbox) bool { return o.ID == sb.ID }) {
+		if !sb.Gone && sb.Seen.Before(c.Began) && !slices.ContainsFunc(c.Sandboxes, func(o Sandbox) bool { return o.ID == sb.ID }) {
 			sb.Gone, sb.Ready = true, false
 			s.seeSandbox(sb)
 		}
 	}
 	for _, ct := range s.Containers {
-		if !ct.Gone && !slices.ContainsFunc(c.Containers, func(o Container) bool { return o.ID == ct.ID }) {
+		if !ct.Gone && ct.Seen.Before(c.Began) && !slices.ContainsFunc(c.Containers, func(o Container) bool { return o.ID == ct.ID }) {
 			ct.Gone = true
 			s.seeContainer(ct)
 		}
 	}
-	if len(s.Unsure) > 0 {
+	if slices.ContainsFunc(s.Unsure, func(o string) bool { return !s.vague(o) }) {
 		s.Unsure = nil
 		s.Version++
 	}
 }
 
+// vague reports whether id is a container that exited nobody knows how.
+func (s *State) vague(id string) bool {
+	return slices.ContainsFunc(s.Containers, func(c Container) bool { return c.ID == id && c.Vague() })
+}
+
+// blur keeps in Unsure the containers that exited nobody knows how: whether
+// they are to be started again cannot be decided before they are looked at. A
+// pod that is being deleted needs no such look.
+func (s *State) blur() {
+	if s.Spec == nil || s.Removal != nil {
+		return
+	}
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		switch listed := contains(s.Unsure, c.ID); {
+		case c.Vague() && !listed:
+			s.Unsure = append(s.Unsure[:len(s.Unsure):len(s.Unsure)], c.ID)
+			s.Version++
+		case listed && !c.Vague():
+			s.Unsure = slices.DeleteFunc(slices.Clone(s.Unsure), func(o string) bool { return o == c.ID })
+			s.Version++
+		}
+	}
+}
+
 // adopt takes a pod that already runs as admitted: running pods are never
 // admitted again.
-func (s *State) adopt(c Observed) {
+func (s *State) adopt() {
 	if s.Admission.Done || len(s.Containers) == 0 {
 		return
 	}
@@ -76,6 +132,7 @@ func (s *State) seeSandbox(o Sandbox) {
 		if m := sb.merge(o); !m.equal(sb) {
 			s.Sandboxes = slices.Clone(s.Sandboxes)
 			s.Sandboxes[i] = m
+			s.trimSandboxes()
 			s.Version++
 		}
 		return
@@ -85,12 +142,20 @@ func (s *State) seeSandbox(o Sandbox) {
 	}
 	s.Sandboxes = append(slices.Clone(s.Sandboxes), o)
 	slices.SortStableFunc(s.Sandboxes, func(a, b Sandbox) int {
-		if a.Attempt != b.Attempt {
-			return int(b.Attempt) - int(a.Attempt)
-		}
-		return b.CreatedAt.Compare(a.CreatedAt)
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	s.Version++
+}
+
+// trimSandboxes keeps the newest sandboxes that are gone. The slice is ours.
+func (s *State) trimSandboxes() {
+	gone := 0
+	s.Sandboxes = slices.DeleteFunc(s.Sandboxes, func(sb Sandbox) bool {
+		if sb.Gone {
+			gone++
+		}
+		return sb.Gone && gone > keptGone
+	})
 }
 
 func (s *State) seeContainer(o Container) {
@@ -101,10 +166,7 @@ func (s *State) seeContainer(o Container) {
 		}
 		s.Containers = append(slices.Clone(s.Containers), o)
 		slices.SortStableFunc(s.Containers, func(a, b Container) int {
-			if a.Attempt != b.Attempt {
-				return int(b.Attempt) - int(a.Attempt)
-			}
-			return b.CreatedAt.Compare(a.CreatedAt)
+			return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 		})
 		s.Version++
 	} else {
@@ -120,7 +182,11 @@ func (s *State) seeContainer(o Container) {
 	s.countCrash(o.Name)
 }
 
-// trim keeps at most the two newest containers of a name that are gone.
+// keptGone is how many sandboxes, and containers of each name, are kept after
+// the runtime has lost them: the newest, and the one before it for lastState.
+const keptGone = 2
+
+// trim keeps the newest containers of a name that are gone.
 func (s *State) trim(name string) {
 	gone := 0
 	s.Containers = slices.DeleteFunc(slices.Clone(s.Containers), func(c Container) bool {
@@ -128,7 +194,7 @@ func (s *State) trim(name string) {
 			return false
 		}
 		gone++
-		return gone > 2
+		return gone > keptGone
 	})
 }
 

@@ -64,7 +64,7 @@ type State struct {
 	Admission Admission
 	StartTime time.Time // when the agent first accepted the pod
 
-	Sandboxes  []Sandbox   // newest first
+	Sandboxes  []Sandbox   // newest first; at most two gone ones are kept
 	Containers []Container // newest first per name; at most two gone ones are kept per name
 	Images     map[string]Image
 	Crashes    map[string]Crash  // by container name
