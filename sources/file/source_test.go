@@ -177,11 +177,11 @@ func TestUnreadableFileKeepsItsPod(t *testing.T) {
 		w.put("a.yaml", pod("a", "a:1"))
 		w.start()
 		w.told()
-		w.readErr["a.yaml"] = syscall.EIO
+		w.failRead("a.yaml", syscall.EIO)
 		w.edit("x.txt", "x")
 		require.Empty(t, w.told())
 		require.ErrorIs(t, w.status("a.yaml").Err, syscall.EIO)
-		delete(w.readErr, "a.yaml")
+		w.failRead("a.yaml", nil)
 		w.pass(20 * time.Second)
 		require.NoError(t, w.status("a.yaml").Err)
 		require.Empty(t, w.told())
@@ -190,16 +190,16 @@ func TestUnreadableFileKeepsItsPod(t *testing.T) {
 
 func TestUnreadableDirectorySaysNothing(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.listErr = fs.ErrPermission
+		w.fail(fs.ErrPermission, nil)
 		w.put("a.yaml", pod("a", "a:1"))
 		w.start()
 		w.pass(time.Minute)
 		require.Empty(t, w.told(), "not synced")
 		require.Equal(t, 1, w.logged("cannot be read"))
-		w.listErr = nil
+		w.fail(nil, nil)
 		w.pass(time.Second)
 		require.Equal(t, []string{"set default/a-n1 a:1", "synced"}, w.told())
-		w.listErr = syscall.EIO
+		w.fail(syscall.EIO, nil)
 		w.pass(time.Minute)
 		require.Empty(t, w.told(), "nothing is gone")
 	})
@@ -207,10 +207,10 @@ func TestUnreadableDirectorySaysNothing(t *testing.T) {
 
 func TestMissingPathIsEmptyAndLookedForAgain(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.listErr, w.watchErr = fs.ErrNotExist, fs.ErrNotExist
+		w.fail(fs.ErrNotExist, fs.ErrNotExist)
 		w.start()
 		require.Equal(t, []string{"synced"}, w.told())
-		w.listErr, w.watchErr = nil, nil
+		w.fail(nil, nil)
 		w.put("a.yaml", pod("a", "a:1"))
 		w.pass(time.Second)
 		require.Equal(t, []string{"set default/a-n1 a:1"}, w.told())
@@ -254,7 +254,7 @@ func TestOtherFilesAreIgnoredAndListedOnce(t *testing.T) {
 
 func TestWatcherThatFailsLeavesThePeriodicLook(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.watchErr = syscall.EMFILE
+		w.fail(nil, syscall.EMFILE)
 		w.start()
 		w.told()
 		w.put("a.yaml", pod("a", "a:1"))
@@ -264,7 +264,7 @@ func TestWatcherThatFailsLeavesThePeriodicLook(t *testing.T) {
 		require.Equal(t, []string{"set default/a-n1 a:1"}, w.told())
 		w.pass(10 * time.Minute)
 		require.Equal(t, 1, w.logged("not notified"))
-		w.watchErr = nil
+		w.fail(nil, nil)
 		w.pass(20 * time.Second)
 		require.Equal(t, 1, w.watches, "it is tried again")
 	})

@@ -86,6 +86,20 @@ func (w *world) put(name, text string) {
 	}
 }
 
+// fail makes listing the directory, and watching it, fail; nil heals it.
+func (w *world) fail(list, watch error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listErr, w.watchErr = list, watch
+}
+
+// failRead makes reading one file fail; nil heals it.
+func (w *world) failRead(name string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.readErr[name] = err
+}
+
 // edit writes a file and lets the watcher tell, then waits for the look.
 func (w *world) edit(name, text string) {
 	w.put(name, text)
