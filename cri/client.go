@@ -146,8 +146,8 @@ func (d call) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 // fail turns what gRPC returned into the error of the call, or into nil where the interface calls it success.
 func (c *Client) fail(ctx context.Context, d call, err error, sent bool) error {
 	e := &Error{Method: d.method, Object: d.object, Err: err, Sent: sent}
-	if ctx.Err() != nil && isContextCode(codeOf(err)) {
-		e.Cause = context.Cause(ctx)
+	if isContextCode(codeOf(err)) {
+		e.Cause = cause(ctx)
 	}
 	switch e.Class() {
 	case NotFound:
@@ -158,4 +158,13 @@ func (c *Client) fail(ctx context.Context, d call, err error, sent bool) error {
 		c.skew.forget() // another version may answer the next connection
 	}
 	return e
+}
+
+// cause is why ctx ended, nil when it did not. The runtime knows the deadline too and may answer a moment before ctx
+// notices that it is over.
+func cause(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return context.Cause(ctx)
 }
