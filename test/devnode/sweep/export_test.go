@@ -1,0 +1,4 @@
+package sweep
+
+// ParseRoutes is parseRoutes.
+var ParseRoutes = parseRoutes
