@@ -26,6 +26,12 @@ var fixedPaths = []struct{ path, at string }{
 	{"/var/log/pods", "log/pods"},
 }
 
+// etcFiles are files that the runtime reads and a bare chroot may lack.
+var etcFiles = map[string]string{
+	"/etc/hosts":       "127.0.0.1 localhost\n",
+	"/etc/resolv.conf": "",
+}
+
 // mountFixedPaths puts private directories at the fixed paths. In the end all mounts are shared, as they are on a node,
 // which mount propagation between containers and the agent needs; the peers are in these namespaces only.
 func mountFixedPaths(dir string) error {
@@ -47,6 +53,11 @@ func mountFixedPaths(dir string) error {
 		}
 		if err := unix.Mount(at, f.path, "", unix.MS_BIND, ""); err != nil {
 			return os.NewSyscallError("bind "+f.path, err)
+		}
+	}
+	for path, content := range etcFiles {
+		if err := s.makeFile(path, content); err != nil {
+			return err
 		}
 	}
 	return os.NewSyscallError("make / shared", unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""))
@@ -80,6 +91,21 @@ func (s *shadows) makeMountPoint(path string) error {
 		}
 	}
 	return os.MkdirAll(path, 0o755)
+}
+
+// makeFile makes sure that the file exists, without making it on the machine.
+func (s *shadows) makeFile(path, content string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if !s.covers(dir) {
+		if err := s.shadow(dir); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(path) // a link to nowhere
+	return os.WriteFile(path, []byte(content), 0o644)
 }
 
 // covers says whether a directory was made here, so that new entries stay here.
