@@ -18,6 +18,7 @@ var layers = []layer{
 		"internal/journal", "cri", "cri/*",
 	}},
 	{"engines", []string{"dag", "dag/*", "pipeline", "pipeline/*"}},
+	{"words of the runtime", []string{"internal/crifact"}},
 	{"words", []string{"internal/pod"}},
 }
 
