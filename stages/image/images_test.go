@@ -143,7 +143,7 @@ func TestPull(t *testing.T) {
 		}}
 		ev := &recorder{}
 		sandbox := &runtimeapi.PodSandboxConfig{Hostname: "p"}
-		facts, err := image.New(rt, ev, nil).Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx", Sandbox: sandbox})
+		facts, err := image.New(rt, ev, nil).Pull(t.Context(), aPod(), "nginx", sandbox)
 		require.NoError(t, err)
 		require.Equal(t, pod.Facts{pod.ImageFound{Ref: "nginx", Image: pod.Image{ID: "sha256:id", User: "www"}, By: "u1"}}, facts)
 		require.Equal(t, []string{"nginx:latest"}, rt.pulls)
@@ -158,7 +158,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestPullOfAnImageThatTheRuntimeDoesNotFindAgain(t *testing.T) {
-	facts, err := image.New(&fakeRuntime{}, &recorder{}, nil).Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx"})
+	facts, err := image.New(&fakeRuntime{}, &recorder{}, nil).Pull(t.Context(), aPod(), "nginx", nil)
 	require.NoError(t, err)
 	require.Equal(t, pod.Facts{pod.ImageFound{Ref: "nginx", Image: pod.Image{ID: "sha256:pulled"}, By: "u1"}}, facts)
 }
@@ -175,7 +175,7 @@ func TestPullFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ev := &recorder{}
-			facts, err := image.New(&fakeRuntime{pullErr: tc.err}, ev, nil).Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx"})
+			facts, err := image.New(&fakeRuntime{pullErr: tc.err}, ev, nil).Pull(t.Context(), aPod(), "nginx", nil)
 			require.Empty(t, facts)
 			require.Equal(t, tc.reason, pod.ReasonOf(err))
 			require.ErrorIs(t, err, tc.err)
@@ -189,7 +189,7 @@ func TestPullFails(t *testing.T) {
 }
 
 func TestPullThatIsReadWrong(t *testing.T) {
-	_, err := image.New(&fakeRuntime{lookErr: errors.New("boom")}, &recorder{}, nil).Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx"})
+	_, err := image.New(&fakeRuntime{lookErr: errors.New("boom")}, &recorder{}, nil).Pull(t.Context(), aPod(), "nginx", nil)
 	require.Equal(t, "ImageInspectError", pod.ReasonOf(err))
 }
 
@@ -200,7 +200,7 @@ func TestPullGivenUpMakesNoFailedEvent(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { cancel(cause) })
 				ev := &recorder{}
-				_, err := image.New(&fakeRuntime{takes: time.Hour}, ev, nil).Pull(ctx, image.Pull{Pod: aPod(), Ref: "nginx"})
+				_, err := image.New(&fakeRuntime{takes: time.Hour}, ev, nil).Pull(ctx, aPod(), "nginx", nil)
 				require.Error(t, err)
 				require.Len(t, ev.lines, events)
 			})
@@ -214,7 +214,7 @@ func TestPullsAboveTheLimitWait(t *testing.T) {
 		images := image.New(rt, ev, image.Limiter(0.5, 1))
 		began := time.Now()
 		for range 3 {
-			_, err := images.Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx"})
+			_, err := images.Pull(t.Context(), aPod(), "nginx", nil)
 			require.NoError(t, err)
 		}
 		require.Equal(t, 4*time.Second, time.Since(began))
@@ -222,7 +222,7 @@ func TestPullsAboveTheLimitWait(t *testing.T) {
 
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(dag.ErrSuperseded)
-		_, err := images.Pull(ctx, image.Pull{Pod: aPod(), Ref: "nginx"})
+		_, err := images.Pull(ctx, aPod(), "nginx", nil)
 		require.ErrorIs(t, err, dag.ErrSuperseded)
 		require.Len(t, rt.pulls, 3)
 	})
@@ -234,7 +234,7 @@ func TestUnreachableRuntimeIsSoonTriedAgain(t *testing.T) {
 	away := status.Error(codes.Unavailable, "connection refused")
 	images := image.New(&fakeRuntime{pullErr: away, lookErr: away}, &recorder{}, nil)
 	_, lookErr := images.Look(t.Context(), aPod(), "nginx", v1.PullIfNotPresent)
-	_, pullErr := images.Pull(t.Context(), image.Pull{Pod: aPod(), Ref: "nginx"})
+	_, pullErr := images.Pull(t.Context(), aPod(), "nginx", nil)
 	require.True(t, soon(lookErr))
 	require.True(t, soon(pullErr))
 	require.False(t, soon(errors.New("another")))

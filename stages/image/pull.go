@@ -15,17 +15,10 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// Pull is one pull of an image.
-type Pull struct {
-	Pod     *v1.Pod // the pod whose stage does the pull, also for those that joined it
-	Ref     string  // as the pod writes it
-	Sandbox *runtimeapi.PodSandboxConfig
-}
-
-// Pull pulls an image and reads its user; it returns ImageFound. It blocks
-// until the runtime has the image, refuses, or ctx ends. Pulls are anonymous.
-func (i *Images) Pull(ctx context.Context, pull Pull) (pod.Facts, error) {
-	p, ref := pull.Pod, pull.Ref
+// Pull pulls the image that p writes as ref and reads its user; it returns
+// ImageFound under that ref, by p. It blocks until the runtime has the image,
+// refuses, or ctx ends. Pulls are anonymous.
+func (i *Images) Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runtimeapi.PodSandboxConfig) (pod.Facts, error) {
 	name, err := Normalize(ref)
 	if err != nil {
 		i.tell(p, ref, v1.EventTypeWarning, "InspectFailed",
@@ -38,9 +31,9 @@ func (i *Images) Pull(ctx context.Context, pull Pull) (pod.Facts, error) {
 		return nil, fmt.Errorf("waiting for registryPullQPS to pull image %q: %w", ref, err)
 	}
 	began := time.Now()
-	id, err := i.runtime.PullImage(ctx, spec(p, name), nil, pull.Sandbox)
+	id, err := i.runtime.PullImage(ctx, spec(p, name), nil, sandbox)
 	if err != nil {
-		return nil, i.failed(ctx, pull, err)
+		return nil, i.failed(ctx, p, ref, err)
 	}
 	ended := time.Now()
 	found, err := i.runtime.ImageStatus(ctx, spec(p, id))
@@ -72,13 +65,13 @@ func (i *Images) turn(ctx context.Context) error {
 
 // failed tells about a pull that failed, unless it was given up, and gives the
 // error its reason.
-func (i *Images) failed(ctx context.Context, pull Pull, err error) error {
+func (i *Images) failed(ctx context.Context, p *v1.Pod, ref string, err error) error {
 	reason := reasonOf(err)
 	if !abandoned(ctx) {
-		i.tell(pull.Pod, pull.Ref, v1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %v", pull.Ref, err))
-		i.tell(pull.Pod, pull.Ref, v1.EventTypeWarning, "Failed", "Error: "+reason)
+		i.tell(p, ref, v1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %v", ref, err))
+		i.tell(p, ref, v1.EventTypeWarning, "Failed", "Error: "+reason)
 	}
-	return pod.WithReason(reason, retried(fmt.Errorf("failed to pull image %q: %w", pull.Ref, err)))
+	return pod.WithReason(reason, retried(fmt.Errorf("failed to pull image %q: %w", ref, err)))
 }
 
 // abandoned reports whether nobody waits any longer for what ctx is for; to

@@ -2,14 +2,28 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// Runtime is what this package needs of the runtime's sandboxes. It is called concurrently.
+// Reasons of failed stages, as the kubelet words them.
+const (
+	reasonConfig = "ConfigPodSandboxError"
+	reasonCreate = "CreatePodSandboxError"
+	reasonKill   = "KillPodSandboxError"
+)
+
+// Runtime is what this package needs of the runtime's sandboxes. It is called
+// concurrently.
 type Runtime interface {
 	Maker
 	Ender
@@ -17,7 +31,8 @@ type Runtime interface {
 
 // Maker makes sandboxes and reads them.
 type Maker interface {
-	// RunPodSandbox is not idempotent: the name of a sandbox (name, namespace, UID, attempt) can be taken once.
+	// RunPodSandbox is not idempotent: the name of a sandbox (name, namespace,
+	// UID, attempt) can be taken once.
 	RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (id string, err error)
 	PodSandboxStatus(ctx context.Context, id string) (*runtimeapi.PodSandboxStatus, error)
 }
@@ -30,18 +45,21 @@ type Ender interface {
 
 // Settings are what the node's configuration says about sandboxes.
 type Settings struct {
-	LogRoot       string   // default /var/log/pods
-	ClusterDNS    []string // clusterDNS of the configuration
-	ClusterDomain string   // clusterDomain of the configuration
-	ResolvConf    string   // the node's resolv.conf; empty: none, and a pod gets a resolver on loopback
-	NodeIPs       []string // primary first; they choose the family of that loopback
-	// CgroupParent names a pod's cgroup as the runtime's driver spells it; nil: the runtime's default.
+	LogRoot       string        // podLogsDir; default /var/log/pods
+	ClusterDNS    []string      // clusterDNS
+	ClusterDomain string        // clusterDomain
+	ResolvConf    string        // path of the node's resolv.conf; empty: the node has none
+	NodeIPs       []string      // primary first
+	Period        time.Duration // cpuCFSQuotaPeriod; 0: CPU limits are not enforced
+	// CgroupParent names a pod's cgroup as the runtime's driver spells it; nil:
+	// the runtime chooses.
 	CgroupParent func(p *v1.Pod) string
-	// Handler returns the runtime handler of a pod's class; nil: always the default one.
+	// Handler returns the runtime handler of a pod's class; nil: always the
+	// runtime's default.
 	Handler func(p *v1.Pod) (string, error)
 }
 
-// Sandboxes makes, stops and removes sandboxes.
+// Sandboxes makes, stops and removes sandboxes. Its methods may be called concurrently.
 type Sandboxes struct {
 	runtime  Runtime
 	events   pod.Recorder
@@ -50,25 +68,146 @@ type Sandboxes struct {
 
 // New returns Sandboxes over a runtime.
 func New(runtime Runtime, events pod.Recorder, settings Settings) *Sandboxes {
+	if settings.LogRoot == "" {
+		settings.LogRoot = "/var/log/pods"
+	}
 	return &Sandboxes{runtime, events, settings}
 }
 
-// Config returns the request for a sandbox of s; it reads the node's resolv.conf.
+// Config returns the request for a sandbox of s; see the function Config. It
+// reads the node's resolv.conf.
 func (b *Sandboxes) Config(s *pod.State, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
-	panic("not implemented")
+	config, _, err := b.config(s, attempt)
+	return config, err
 }
 
-// Create makes the sandbox.
+// config is Config that also returns what there is to warn about.
+func (b *Sandboxes) config(s *pod.State, attempt uint32) (*runtimeapi.PodSandboxConfig, []Warning, error) {
+	o, err := b.options(s.Pod())
+	if err != nil {
+		return nil, nil, pod.WithReason(reasonConfig, err)
+	}
+	config, err := Config(s, attempt, o)
+	if err != nil {
+		return nil, nil, dag.Terminal(pod.WithReason(reasonConfig, err))
+	}
+	_, warnings := o.DNS.For(s.Pod())
+	return config, warnings, nil
+}
+
+func (b *Sandboxes) options(p *v1.Pod) (Options, error) {
+	o := Options{
+		LogRoot: b.settings.LogRoot,
+		Period:  b.settings.Period,
+		DNS:     DNS{ClusterServers: b.settings.ClusterDNS, ClusterDomain: b.settings.ClusterDomain, NodeIPs: b.settings.NodeIPs},
+	}
+	if b.settings.CgroupParent != nil {
+		o.CgroupParent = b.settings.CgroupParent(p)
+	}
+	if b.settings.ResolvConf == "" {
+		return o, nil
+	}
+	text, err := os.ReadFile(b.settings.ResolvConf)
+	if err != nil {
+		return o, fmt.Errorf("reading the node's DNS settings (resolvConf): %w", err)
+	}
+	if o.DNS.Host, err = ParseResolvConf(string(text)); err != nil {
+		return o, fmt.Errorf("reading the node's DNS settings (resolvConf) %s: %w", b.settings.ResolvConf, err)
+	}
+	return o, nil
+}
+
+// Create makes a sandbox of s and reads its status, two calls in all. It
+// returns the sandbox as a fact also when its status could not be read; the
+// error is then an uncertain one.
 func (b *Sandboxes) Create(ctx context.Context, s *pod.State, attempt uint32) (pod.Facts, error) {
-	panic("not implemented")
+	began := time.Now()
+	id, err := b.run(ctx, s, attempt)
+	if err != nil {
+		b.warn(s, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error())
+		return nil, err
+	}
+	made := pod.Observed{Began: began, Identity: s.Identity, Partial: true}
+	st, err := b.runtime.PodSandboxStatus(ctx, id)
+	if err != nil {
+		b.warn(s, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
+		made.Sandboxes = []pod.Sandbox{{ID: id, Attempt: attempt, CreatedAt: time.Now(), Ready: true}}
+		err = crifact.Written(fmt.Errorf("reading the sandbox just made: %w", err), true)
+		return pod.Facts{made}, pod.WithReason(reasonCreate, retried(err))
+	}
+	made.Sandboxes = []pod.Sandbox{crifact.SandboxStatus(st)}
+	return pod.Facts{made}, nil
 }
 
-// Stop kills what runs in the sandboxes and releases their networks.
-func (b *Sandboxes) Stop(ctx context.Context, ids ...string) (pod.Facts, error) {
-	panic("not implemented")
+func (b *Sandboxes) run(ctx context.Context, s *pod.State, attempt uint32) (id string, err error) {
+	config, warnings, err := b.config(s, attempt)
+	if err != nil {
+		return "", err
+	}
+	handler := ""
+	if b.settings.Handler != nil {
+		if handler, err = b.settings.Handler(s.Pod()); err != nil {
+			return "", pod.WithReason(reasonConfig, fmt.Errorf("looking for the runtime handler of the pod: %w", err))
+		}
+	}
+	for _, w := range warnings {
+		b.warn(s, w.Reason, w.Message)
+	}
+	if id, err = b.runtime.RunPodSandbox(ctx, config, handler); err != nil {
+		err = crifact.Written(fmt.Errorf("making pod sandbox: %w", err), crifact.Uncertain(err))
+		return "", pod.WithReason(reasonCreate, retried(err))
+	}
+	return id, nil
 }
 
-// Remove removes a sandbox that was stopped.
-func (b *Sandboxes) Remove(ctx context.Context, id string) (pod.Facts, error) {
-	panic("not implemented")
+// warn records an event about the pod, unless nobody wants it any longer.
+func (b *Sandboxes) warn(s *pod.State, reason, message string) {
+	if s.Removal == nil {
+		b.events.Event(s.Pod(), "", v1.EventTypeWarning, reason, message)
+	}
+}
+
+// Stop kills what runs in the sandboxes and releases their networks. It goes
+// on to the next when one fails.
+func (b *Sandboxes) Stop(ctx context.Context, ids []string) (pod.Facts, error) {
+	return each(ids, func(id string) (pod.Change, error) {
+		if err := b.runtime.StopPodSandbox(ctx, id); err != nil {
+			return nil, fmt.Errorf("stopping pod sandbox: %w", err)
+		}
+		return pod.SandboxStopped{ID: id}, nil
+	})
+}
+
+// Remove removes stopped sandboxes with what is left of their containers. It
+// goes on to the next when one fails.
+func (b *Sandboxes) Remove(ctx context.Context, ids []string) (pod.Facts, error) {
+	return each(ids, func(id string) (pod.Change, error) {
+		if err := b.runtime.RemovePodSandbox(ctx, id); err != nil {
+			return nil, fmt.Errorf("removing pod sandbox: %w", err)
+		}
+		return pod.SandboxRemoved{ID: id}, nil
+	})
+}
+
+func each(ids []string, do func(id string) (pod.Change, error)) (pod.Facts, error) {
+	var facts pod.Facts
+	var errs []error
+	for _, id := range ids {
+		fact, err := do(id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		facts = append(facts, fact)
+	}
+	return facts, pod.WithReason(reasonKill, retried(errors.Join(errs...)))
+}
+
+// retried makes an error of a runtime that is away one that is soon tried
+// again: it is no fault of the pod, and the runtime may be back at any time.
+func retried(err error) error {
+	if crifact.Unreachable(err) {
+		return dag.RetryAfter(err, time.Second)
+	}
+	return err
 }
