@@ -1,0 +1,64 @@
+package critest
+
+import (
+	"context"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flowlet/flowlet/cri"
+)
+
+var stopContract = []contract{
+	{"stop/lets the process end by itself", func(e *env) {
+		_, id := e.start(waits)
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Minute))
+		s := e.status(id)
+		require.Equal(e, runtimeapi.ContainerState_CONTAINER_EXITED, s.GetState(), "exited when the call returns")
+		require.Zero(e, s.GetExitCode())
+	}},
+	{"stop/kills after the grace period", func(e *env) {
+		_, id := e.start(stubborn)
+		began := time.Now()
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
+		require.GreaterOrEqual(e, time.Since(began), time.Second)
+		require.Equal(e, int32(137), e.status(id).GetExitCode())
+		require.Equal(e, "Error", e.status(id).GetReason())
+	}},
+	{"stop/with grace 0 kills", func(e *env) {
+		_, id := e.start(stubborn)
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, 0))
+		require.Equal(e, int32(137), e.status(id).GetExitCode())
+	}},
+	{"stop/a second one with a shorter grace is obeyed", func(e *env) {
+		_, id := e.start(stubborn)
+		first := make(chan error, 1)
+		go func() { first <- e.Client.StopContainer(e.ctx, id, time.Hour) }()
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
+		require.NoError(e, <-first)
+		require.Equal(e, int32(137), e.status(id).GetExitCode())
+	}},
+	{"stop/given up leaves the process alone", func(e *env) {
+		_, id := e.start(stubborn)
+		ctx, cancel := context.WithTimeout(e.ctx, 300*time.Millisecond)
+		defer cancel()
+		err := e.Client.StopContainer(ctx, id, time.Minute)
+		require.True(e, cri.IsDeadline(err), "%v", err)
+		require.True(e, cri.IsUncertain(err))
+		require.Equal(e, runtimeapi.ContainerState_CONTAINER_RUNNING, e.status(id).GetState())
+	}},
+	{"stop/of a created container leaves it created", func(e *env) {
+		id := e.create(e.run(waits), waits, 0)
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
+		require.Equal(e, runtimeapi.ContainerState_CONTAINER_CREATED, e.status(id).GetState())
+	}},
+	{"stop/does not change an exited container", func(e *env) {
+		_, id := e.start(exits3)
+		before := e.exited(id)
+		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
+		after := e.status(id)
+		require.Equal(e, before.GetExitCode(), after.GetExitCode())
+		require.Equal(e, before.GetFinishedAt(), after.GetFinishedAt())
+	}},
+}
