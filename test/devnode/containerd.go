@@ -17,8 +17,8 @@ import (
 
 // Configuration of containerd 2.x. Paths that the defaults put outside of the work directory are named here.
 const configV2 = `version = 3
-root = "{{.Mem}}/containerd"
-state = "{{.Mem}}/containerd-state"
+root = "{{.Mem}}/root"
+state = "{{.Mem}}/state"
 imports = []
 disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
 [grpc]
@@ -49,8 +49,8 @@ disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
 
 // Configuration of containerd 1.x.
 const configV1 = `version = 2
-root = "{{.Mem}}/containerd"
-state = "{{.Mem}}/containerd-state"
+root = "{{.Mem}}/root"
+state = "{{.Mem}}/state"
 imports = []
 [grpc]
   address = "{{.Socket}}"
@@ -77,14 +77,13 @@ imports = []
 
 // configure writes containerd's configuration, the way to the registry and the CNI network.
 func (n *Node) configure(debian bool) error {
-	mem := filepath.Join(n.Dir, private.Memory)
 	text := configV2
 	if debian {
 		text = configV1
 	}
 	var conf strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&conf, map[string]any{
-		"Mem": mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI,
+		"Mem": n.mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI,
 		"RestrictOOM": !mayLowerOOMScore(), "NoAppArmor": !hasAppArmor(),
 	})
 	if err != nil {
@@ -100,7 +99,7 @@ func (n *Node) configure(debian bool) error {
 		"net.d/10-flowlet.conflist":              string(network),
 		"tmp/.keep":                              "",
 	} {
-		path = filepath.Join(mem, path)
+		path = filepath.Join(n.mem, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -138,9 +137,9 @@ func (n *Node) socket() string { return strings.TrimPrefix(n.Endpoint, "unix://"
 func (n *Node) startRuntime(ctx context.Context) error {
 	// A crash leaves the socket, which containerd would fail on.
 	_ = os.Remove(n.socket())
-	cmd := n.Command(context.WithoutCancel(ctx), filepath.Join(n.bin, "containerd"), "--config", filepath.Join(n.Dir, private.Memory, "containerd.toml"))
+	cmd := n.Command(context.WithoutCancel(ctx), filepath.Join(n.bin, "containerd"), "--config", filepath.Join(n.mem, "containerd.toml"))
 	var err error
-	if n.runtime, err = startDaemon(cmd, filepath.Join(n.Dir, "log", "containerd.log")); err != nil {
+	if n.runtime, err = startDaemon(cmd, filepath.Join(n.Dir, "log", filepath.Base(n.mem)+".log")); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

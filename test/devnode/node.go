@@ -34,6 +34,7 @@ type Node struct {
 	Tools      toolbox.Tools
 
 	st       sweep.State
+	mem      string // what is this containerd's own, on the tmpfs
 	log      io.Writer
 	registry *images.Registry
 	runtime  *daemon
@@ -43,9 +44,13 @@ type Node struct {
 // Start starts a node for a process in private namespaces: st is what private.Run passed. Stop has to be called, also
 // after an error of a test; what Start itself started it stops when it fails.
 func Start(ctx context.Context, st sweep.State, cfg Config) (_ *Node, err error) {
+	name := "containerd"
+	if cfg.Debian {
+		name = "containerd-debian"
+	}
 	n := &Node{
-		Dir: st.Dir, Endpoint: "unix://" + filepath.Join(st.Dir, "containerd.sock"), CgroupRoot: st.Cgroup, PodCIDR: st.PodCIDR,
-		Demo: images.Demo, Pause: images.Pause, st: st, log: cfg.Log,
+		Dir: st.Dir, Endpoint: "unix://" + filepath.Join(st.Dir, name+".sock"), CgroupRoot: st.Cgroup, PodCIDR: st.PodCIDR,
+		Demo: images.Demo, Pause: images.Pause, st: st, mem: filepath.Join(st.Dir, private.Memory, name), log: cfg.Log,
 	}
 	if n.log == nil {
 		n.log = os.Stderr
@@ -73,8 +78,12 @@ func Start(ctx context.Context, st sweep.State, cfg Config) (_ *Node, err error)
 	return n, n.startRuntime(ctx)
 }
 
+// Beside starts another containerd in the same namespaces and network, of the other kind: Debian says which. It has to be
+// stopped before n is.
+func (n *Node) Beside(ctx context.Context, cfg Config) (*Node, error) { return Start(ctx, n.st, cfg) }
+
 // Command is a command with the tools in PATH, the node's runtime as crictl's default and its output on os.Stderr. It is
-// sent SIGTERM when the context ends, and killed after ten seconds more.
+// sent SIGINT when the context ends, and killed after ten seconds more.
 func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	if found, err := lookPath(n.Path(), name); err == nil {
 		name = found
@@ -160,7 +169,7 @@ func (n *Node) serveImages(ctx context.Context) error {
 	return errors.Join(n.registry.Push(ctx, images.Demo, demo), n.registry.Push(ctx, images.Pause, pause))
 }
 
-func (n *Node) tmp() string { return filepath.Join(n.Dir, private.Memory, "tmp") }
+func (n *Node) tmp() string { return filepath.Join(n.mem, "tmp") }
 
 // lookPath is exec.LookPath for another PATH.
 func lookPath(path, name string) (string, error) {
