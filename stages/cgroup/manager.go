@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/qos"
+
+	"github.com/flowlet/flowlet/internal/pod"
 )
 
 // Config says where pods live and what limits them.
@@ -152,29 +154,29 @@ func (m *Manager) SetBurstable(_ context.Context, milliCPU int64) error {
 
 // ParentFor returns the parent of the pod's containers as the runtime is told
 // in cgroup_parent.
-func (m *Manager) ParentFor(pod *corev1.Pod) string {
+func (m *Manager) ParentFor(p *corev1.Pod) string {
 	name := m.root
 	if m.config.PerQOS {
-		name = qosLevel(m.base, qos.GetPodQOS(pod)).child(podPrefix + string(pod.UID))
+		name = qosLevel(m.base, qos.GetPodQOS(p)).child(podPrefix + string(p.UID))
 	}
 	return name.Path(m.config.Driver)
 }
 
-// Values returns what EnsurePod writes for the pod.
-func (m *Manager) Values(pod *corev1.Pod) Values { return PodValues(pod, m.config.Limits) }
+// Values returns what Ensure writes for the pod.
+func (m *Manager) Values(p *corev1.Pod) Values { return PodValues(p, m.config.Limits) }
 
-// EnsurePod makes the pod's cgroup, or brings its values up to date.
-func (m *Manager) EnsurePod(_ context.Context, pod *corev1.Pod) error {
-	who := pod.Namespace + "/" + pod.Name
-	component, err := podComponent(pod.UID)
+// Ensure makes the pod's cgroup, or brings its values up to date.
+func (m *Manager) Ensure(_ context.Context, p *corev1.Pod) error {
+	who := p.Namespace + "/" + p.Name
+	component, err := podComponent(p.UID)
 	if err != nil {
 		return fmt.Errorf("cgroup of pod %s: %w", who, err)
 	}
 	if m.isNop() {
 		return nil
 	}
-	name := qosLevel(m.base, qos.GetPodQOS(pod)).child(component)
-	v := m.Values(pod)
+	name := qosLevel(m.base, qos.GetPodQOS(p)).child(component)
+	v := m.Values(p)
 	if missing := m.missing(v); len(missing) > 0 {
 		return fmt.Errorf("cgroup of pod %s: the pod has limits for which this machine lacks the cgroup controllers %s", who, strings.Join(missing, ", "))
 	}
@@ -209,6 +211,14 @@ func (m *Manager) possible(v Values) Values {
 		v.HugePages = nil
 	}
 	return v
+}
+
+// Remove is RemovePod for the pod that s is about.
+func (m *Manager) Remove(ctx context.Context, s *pod.State) error {
+	if err := m.RemovePod(ctx, s.UID()); err != nil {
+		return fmt.Errorf("pod %s: %w", s.FullName(), err)
+	}
+	return nil
 }
 
 // RemovePod removes all cgroups of that UID, under whatever QoS level they are

@@ -62,8 +62,8 @@ func files(t *testing.T, root string) map[string]string {
 func TestWrittenValuesV1(t *testing.T) {
 	m, root := fake(t, false, "cpu", "memory", "pids", "hugetlb")
 	require.NoError(t, m.EnsureNode(t.Context()))
-	require.NoError(t, m.EnsurePod(t.Context(), pod("500m", "500m", "1Gi", "1Gi")))
-	require.NoError(t, m.EnsurePod(t.Context(), pod("500m", "500m", "1Gi", "1Gi")), "again")
+	require.NoError(t, m.Ensure(t.Context(), pod("500m", "500m", "1Gi", "1Gi")))
+	require.NoError(t, m.Ensure(t.Context(), pod("500m", "500m", "1Gi", "1Gi")), "again")
 	require.NoError(t, m.SetBurstable(t.Context(), 3000))
 	require.Empty(t, cmp.Diff(map[string]string{
 		"cpu/test/kubepods/cpu.shares":                                  "2048",
@@ -85,7 +85,7 @@ func TestWrittenValuesV1(t *testing.T) {
 func TestWrittenValuesV2(t *testing.T) {
 	m, root := fake(t, true, "cpu", "memory", "pids", "hugetlb")
 	require.NoError(t, m.EnsureNode(t.Context()))
-	require.NoError(t, m.EnsurePod(t.Context(), pod("500m", "1", "1Gi", "1Gi")))
+	require.NoError(t, m.Ensure(t.Context(), pod("500m", "1", "1Gi", "1Gi")))
 	require.Empty(t, cmp.Diff(map[string]string{
 		"test/kubepods/cpu.weight":                             "79",
 		"test/kubepods/memory.max":                             "8589934592",
@@ -116,8 +116,8 @@ func TestAMissingControllerMattersOnlyToALimit(t *testing.T) {
 	m, root := fake(t, false, "cpu", "pids")
 	require.Len(t, m.Degraded(), 2)
 	require.NoError(t, m.EnsureNode(t.Context()), "limits of the node are degraded")
-	require.NoError(t, m.EnsurePod(t.Context(), pod("1", "", "1Gi", "")))
-	require.ErrorContains(t, m.EnsurePod(t.Context(), pod("1", "", "1Gi", "1Gi")), "lacks the cgroup controllers memory")
+	require.NoError(t, m.Ensure(t.Context(), pod("1", "", "1Gi", "")))
+	require.ErrorContains(t, m.Ensure(t.Context(), pod("1", "", "1Gi", "1Gi")), "lacks the cgroup controllers memory")
 	require.NotContains(t, files(t, root), "memory")
 }
 

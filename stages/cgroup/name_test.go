@@ -36,7 +36,7 @@ func TestParentAsTheRuntimeIsTold(t *testing.T) {
 			m, err := cgroup.NewNop(tt.config)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, m.ParentFor(tt.pod))
-			require.NoError(t, m.EnsurePod(t.Context(), tt.pod))
+			require.NoError(t, m.Ensure(t.Context(), tt.pod))
 		})
 	}
 }
@@ -56,7 +56,7 @@ func TestUIDsThatCannotNameACgroup(t *testing.T) {
 	for _, bad := range []types.UID{"", "../x", "a/b", "a_b"} {
 		p := pod("", "", "", "")
 		p.UID = bad
-		require.ErrorContains(t, m.EnsurePod(t.Context(), p), "ns/p")
+		require.ErrorContains(t, m.Ensure(t.Context(), p), "ns/p")
 		require.Error(t, m.RemovePod(t.Context(), bad))
 	}
 }

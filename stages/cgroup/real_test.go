@@ -48,7 +48,7 @@ func TestRealCgroups(t *testing.T) {
 	require.NoError(t, m.EnsureNode(t.Context()))
 	p := pod("500m", "500m", "64Mi", "64Mi")
 	for range 2 {
-		require.NoError(t, m.EnsurePod(t.Context(), p))
+		require.NoError(t, m.Ensure(t.Context(), p))
 	}
 	file := func(controller, v1, v2 string) string {
 		name := v1

@@ -1,0 +1,4 @@
+package volume
+
+// RemoveTree is tested by itself: it is what must never go wrong.
+var RemoveTree = removeTree

@@ -1,0 +1,195 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// Volumes sets up and tears down the volumes of pods: emptyDir and hostPath in
+// this release.
+type Volumes struct {
+	Config
+	layout
+}
+
+// New returns Volumes.
+func New(c Config) *Volumes {
+	return &Volumes{Config: c, layout: layout{root: c.RootDir, logs: c.LogRoot}}
+}
+
+// Found is a volume that is on the disk.
+type Found struct {
+	Plugin string // its directory, such as kubernetes.io~empty-dir
+	Name   string
+	Path   string
+}
+
+// Ensure makes the volume ready for the containers of p. An existing emptyDir
+// keeps its content.
+func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) error {
+	var err error
+	switch {
+	case v.EmptyDir != nil:
+		err = s.ensureEmptyDir(p, v)
+	case v.HostPath != nil:
+		err = ensureHostPath(v.HostPath)
+	default:
+		err = fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v))
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s of pod %s/%s: %w", v.Name, p.Namespace, p.Name, err)
+	}
+	return nil
+}
+
+// Supported reports whether Ensure knows the type of the volume.
+func Supported(v *corev1.Volume) bool { return v.EmptyDir != nil || v.HostPath != nil }
+
+// typeOf names the type as it is written in a manifest.
+func typeOf(v *corev1.Volume) string {
+	source := reflect.ValueOf(v.VolumeSource)
+	for i := range source.NumField() {
+		if !source.Field(i).IsNil() {
+			name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return "none"
+}
+
+// VolumePath returns the directory or file on the host that the volume of that
+// name in p's spec is at. It fails while an emptyDir is not set up.
+func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
+	fail := func(err error) (string, error) {
+		return "", fmt.Errorf("volume %s of pod %s/%s: %w", name, p.Namespace, p.Name, err)
+	}
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		switch {
+		case v.Name != name:
+		case v.HostPath != nil:
+			return v.HostPath.Path, nil
+		case v.EmptyDir != nil:
+			dir, err := s.volume(p.UID, emptyDirPlugin, name)
+			if err != nil {
+				return fail(err)
+			}
+			if _, err := os.Stat(dir); err != nil {
+				return fail(fmt.Errorf("it is not set up: %w", err))
+			}
+			return dir, nil
+		default:
+			return fail(fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v)))
+		}
+	}
+	return fail(errors.New("the pod's spec has no such volume"))
+}
+
+// Unmount undoes all volumes of the pod that are found on the node, whatever
+// its spec says. One that cannot be undone does not keep the others.
+func (s *Volumes) Unmount(ctx context.Context, state *pod.State) error {
+	left, err := s.Found(state.UID())
+	if err != nil {
+		return fmt.Errorf("volumes of pod %s: %w", state.FullName(), err)
+	}
+	var errs []error
+	for _, f := range left {
+		if err := context.Cause(ctx); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		if err := s.undo(state.UID(), f); err != nil {
+			errs = append(errs, fmt.Errorf("volume %s of pod %s: %w", f.Name, state.FullName(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// undo knows the types that hold nothing but a directory, in memory or not.
+func (s *Volumes) undo(uid types.UID, f Found) error {
+	switch f.Plugin {
+	case escape(emptyDirPlugin), "kubernetes.io~configmap", "kubernetes.io~secret", "kubernetes.io~downward-api", "kubernetes.io~projected":
+	default:
+		return fmt.Errorf("%s is of plugin %s, which this release cannot tear down; unmount and remove it by hand", f.Path, f.Plugin)
+	}
+	mounted, err := mountsBelow(f.Path, s.Mounter)
+	if err != nil {
+		return err
+	}
+	for _, target := range mounted {
+		if err := s.Mounter.Unmount(target); err != nil {
+			return err
+		}
+	}
+	meta, err := s.meta(uid, f.Plugin, f.Name)
+	if err != nil {
+		return err
+	}
+	// The mark goes first: without it a half-removed directory is set up anew.
+	if err := removeTree(meta, s.Mounter); err != nil {
+		return err
+	}
+	return removeTree(f.Path, s.Mounter)
+}
+
+// Found lists the volumes of a UID that are on the disk, sorted by plugin and
+// name.
+func (s *Volumes) Found(uid types.UID) ([]Found, error) { return found(s.layout, uid) }
+
+func found(l layout, uid types.UID) ([]Found, error) {
+	dir, err := l.pod(uid)
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(dir, "volumes")
+	plugins, err := subdirs(root)
+	if err != nil {
+		return nil, err
+	}
+	var out []Found
+	for _, plugin := range plugins {
+		names, err := subdirs(filepath.Join(root, plugin))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			out = append(out, Found{Plugin: plugin, Name: name, Path: filepath.Join(root, plugin, name)})
+		}
+	}
+	return out, nil
+}
+
+func subdirs(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for volumes: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}
+
+func join(list []Found) string {
+	paths := make([]string, len(list))
+	for i, f := range list {
+		paths[i] = f.Path
+	}
+	return strings.Join(paths, ", ")
+}
