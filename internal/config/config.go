@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-base/featuregate"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
@@ -74,6 +76,26 @@ func (c *Config) PullQPS() (qps, burst int32) {
 		return 0, 0
 	}
 	return *c.Kubelet.RegistryPullQPS, c.Kubelet.RegistryBurst
+}
+
+// Reserved returns what is kept from pods: the sum of systemReserved and
+// kubeReserved, by the names cpu, memory, ephemeral-storage and pid.
+func (c *Config) Reserved() corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, reserved := range []map[string]string{c.Kubelet.SystemReserved, c.Kubelet.KubeReserved} {
+		for name, text := range reserved {
+			sum := out[corev1.ResourceName(name)]
+			sum.Add(resource.MustParse(text)) // Load has parsed it
+			out[corev1.ResourceName(name)] = sum
+		}
+	}
+	return out
+}
+
+// EnforcesPods reports whether all pods together are held to what is not
+// reserved (enforceNodeAllocatable has "pods").
+func (c *Config) EnforcesPods() bool {
+	return slices.Contains(c.Kubelet.EnforceNodeAllocatable, "pods")
 }
 
 // Host is what the agent saw of the machine.

@@ -254,3 +254,14 @@ func TestNodeNameMustBeAName(t *testing.T) {
 	require.ErrorContains(t, err, `--hostname-override "a_b" is no node name`)
 	require.NotContains(t, fmt.Sprint(err), "\n")
 }
+
+func TestReserved(t *testing.T) {
+	c := load(t, nil, "--system-reserved=cpu=100m,pid=10", "--kube-reserved=cpu=1,memory=1Gi")
+	r := c.Reserved()
+	require.Equal(t, int64(1100), r.Cpu().MilliValue())
+	require.Equal(t, int64(1<<30), r.Memory().Value())
+	pids := r["pid"]
+	require.Equal(t, int64(10), pids.Value())
+	require.True(t, c.EnforcesPods())
+	require.False(t, load(t, nil, "--enforce-node-allocatable=none").EnforcesPods())
+}

@@ -38,6 +38,18 @@ classes:
 	require.Equal(t, base["mount"], c.Policy["mount"])
 }
 
+func TestPolicyIsReadAgain(t *testing.T) {
+	c := load(t, map[string]string{"p.yaml": "classes: {image: {slots: 2}}"}, "--policy=DIR/p.yaml")
+	require.NoError(t, os.WriteFile(c.PolicyFile, []byte("classes: {mount: {slots: 3}}"), 0o600))
+	p, err := c.ReloadPolicy()
+	require.NoError(t, err)
+	require.Equal(t, 3, p["mount"].Slots)
+	require.Equal(t, config.DefaultClassPolicy()["image"].Slots, p["image"].Slots, "what the file no longer says is back at its default")
+	require.NoError(t, os.WriteFile(c.PolicyFile, []byte("classes: ["), 0o600))
+	_, err = c.ReloadPolicy()
+	require.ErrorContains(t, err, c.PolicyFile)
+}
+
 func TestPolicyFileErrorsNameTheField(t *testing.T) {
 	tests := map[string]string{
 		"classes: {image: {slotz: 1}}":                `unknown field "classes.image.slotz"`,

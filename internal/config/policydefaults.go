@@ -41,7 +41,13 @@ func defaultPolicy(cpus int) dag.Policy {
 
 		// A mount of a dead server hangs for ever and is lost; a few of them
 		// leave room for the others.
-		"mount":  {Slots: 16, Deadline: 2 * time.Minute, Grace: graceDefault, Backoff: mount, MaxLost: 8},
+		"mount": {Slots: 16, Deadline: 2 * time.Minute, Grace: graceDefault, Backoff: mount, MaxLost: 8},
+		// Decisions of the ledger, one at a time: the pod with the highest
+		// priority first.
+		"admit": {Slots: 1, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node},
+		// Look-ups of images never wait behind a pull.
+		"image.look": {Slots: 4 * start, Deadline: 2 * time.Minute, Grace: graceDefault, Backoff: dag.Backoff{Initial: 10 * time.Second, Max: 300 * time.Second, Factor: 2}, MaxLost: 8},
+
 		"cgroup": {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 4},
 		"dirs":   {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 4},
 		"inputs": {Slots: 16, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: retry, MaxLost: 4},

@@ -3,6 +3,7 @@ package cgroup_test
 import (
 	"testing"
 
+	"github.com/opencontainers/cgroups/systemd"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -69,6 +70,11 @@ func TestUIDsAreReadBackFromNames(t *testing.T) {
 			got, ok := cgroup.PodUID(path[lastSlash(path)+1:], d)
 			if !ok || got != id {
 				t.Fatalf("%s: %q from %s", d, got, path)
+			}
+			if d == cgroup.Systemd { // systemd's own rule for the place of a slice
+				if want, err := systemd.ExpandSlice(path[lastSlash(path)+1:]); err != nil || want != path {
+					t.Fatalf("%s is at %s: %v", path, want, err)
+				}
 			}
 		}
 	})

@@ -99,6 +99,18 @@ func PodValues(pod *corev1.Pod, l Limits) Values {
 	return v
 }
 
+// NodeValues computes the values of the cgroup above all pods from what pods
+// may have together. What the list lacks is not limited; the number of
+// processes is under "pid".
+func NodeValues(allocatable corev1.ResourceList) Values {
+	pids := allocatable["pid"]
+	v := Values{Memory: allocatable.Memory().Value(), Pids: pids.Value()}
+	if cpu, ok := allocatable[corev1.ResourceCPU]; ok {
+		v.CPUShares = Shares(cpu.MilliValue())
+	}
+	return v
+}
+
 func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
 	has := func(list corev1.ResourceList) bool {
 		q, ok := list[name]

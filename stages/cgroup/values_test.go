@@ -62,3 +62,10 @@ func TestSharesAndWeights(t *testing.T) {
 		require.Equal(t, want, cgroup.Weight(shares), shares)
 	}
 }
+
+func TestNodeValues(t *testing.T) {
+	require.Equal(t, cgroup.Values{}, cgroup.NodeValues(nil))
+	require.Equal(t, cgroup.Values{CPUShares: 2048, Memory: 1 << 30, Pids: 100}, cgroup.NodeValues(corev1.ResourceList{
+		"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi"), "pid": resource.MustParse("100"),
+	}))
+}
