@@ -1,0 +1,120 @@
+package admit
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// amounts are quantities by resource: cpu in thousandths, the rest in units.
+type amounts map[v1.ResourceName]int64
+
+func amountsOf(list v1.ResourceList) amounts {
+	a := make(amounts, len(list))
+	for name, q := range list {
+		if name == v1.ResourceCPU {
+			a[name] = q.MilliValue()
+		} else {
+			a[name] = q.Value()
+		}
+	}
+	return a
+}
+
+func (a amounts) add(o amounts) {
+	for name, n := range o {
+		a[name] += n
+	}
+}
+
+func (a amounts) subtract(o amounts) {
+	for name, n := range o {
+		if a[name] -= n; a[name] == 0 {
+			delete(a, name)
+		}
+	}
+}
+
+func (a amounts) minus(o amounts) amounts {
+	out := make(amounts, len(a))
+	out.add(a)
+	out.subtract(o)
+	return out
+}
+
+// requestOf returns what a pod takes: its requests and one place for a pod.
+func requestOf(p *v1.Pod) amounts {
+	var a amounts
+	if p == nil {
+		a = amounts{}
+	} else {
+		a = amountsOf(resource.PodRequests(p, resource.PodResourcesOptions{}))
+	}
+	a[v1.ResourcePods] = 1
+	return a
+}
+
+// extended reports whether a resource is one that a device plugin announces.
+func extended(name v1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/")
+}
+
+// port is where conflicts are looked for; the addresses decide.
+type port struct {
+	protocol v1.Protocol
+	number   int32
+}
+
+type hostPort struct {
+	port
+	ip string
+}
+
+const anyIP = "0.0.0.0"
+
+// portsOf returns the host ports of the containers that run side by side.
+func portsOf(p *v1.Pod) []hostPort {
+	if p == nil {
+		return nil
+	}
+	var out []hostPort
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; pod.Sidecar(c) {
+			out = appendPorts(out, c)
+		}
+	}
+	for i := range p.Spec.Containers {
+		out = appendPorts(out, &p.Spec.Containers[i])
+	}
+	return out
+}
+
+func appendPorts(out []hostPort, c *v1.Container) []hostPort {
+	for _, cp := range c.Ports {
+		if cp.HostPort <= 0 {
+			continue
+		}
+		hp := hostPort{port{cp.Protocol, cp.HostPort}, cp.HostIP}
+		if hp.protocol == "" {
+			hp.protocol = v1.ProtocolTCP
+		}
+		if hp.ip == "" {
+			hp.ip = anyIP
+		}
+		out = append(out, hp)
+	}
+	return out
+}
+
+// holds reports whether e has a port that cannot be had beside want.
+func (e *entry) holds(want hostPort) bool {
+	for _, have := range e.ports {
+		if have.port == want.port && (have.ip == want.ip || have.ip == anyIP || want.ip == anyIP) {
+			return true
+		}
+	}
+	return false
+}

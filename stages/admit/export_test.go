@@ -1,0 +1,7 @@
+package admit
+
+// The detectors, told where to look.
+var (
+	CapacityIn    = capacity
+	SafeSysctlsOf = safeSysctls
+)
