@@ -103,7 +103,7 @@ func (c Class) String() string {
 }
 
 // Classify tells what err means. It understands errors of this package, wrapped or not, bare gRPC and context errors,
-// and the runtimes' habit of reporting a name that is taken with code Unknown.
+// and the runtimes' habit of reporting a name that is taken with other codes than AlreadyExists.
 func Classify(err error) Class { return classOf(err) }
 
 // IsNotFound reports whether the runtime does not know the object.
@@ -160,7 +160,7 @@ func classOf(err error) Class {
 	if err == nil {
 		return OK
 	}
-	switch codeOf(err) {
+	switch code := codeOf(err); code {
 	case codes.OK:
 		return OK
 	case codes.NotFound:
@@ -175,13 +175,24 @@ func classOf(err error) Class {
 		return Deadline
 	case codes.Canceled:
 		return Cancelled
-	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
-		return Refused
 	default:
-		if strings.Contains(err.Error(), reserved) {
+		if strings.Contains(err.Error(), reserved) { // Unknown up to containerd 1.7, FailedPrecondition since 2.0
 			return AlreadyExists
 		}
+		if isRefusal(code) {
+			return Refused
+		}
 		return Failed
+	}
+}
+
+// isRefusal tells codes that a repetition of the request would get again.
+func isRefusal(c codes.Code) bool {
+	switch c { //nolint:exhaustive // all others are not
+	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
+		return true
+	default:
+		return false
 	}
 }
 

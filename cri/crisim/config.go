@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -36,6 +37,8 @@ type Config struct {
 
 	// NoEvents, NoRuntimeConfig and NoStreams make those calls Unimplemented, as in older runtimes; see Containerd16.
 	NoEvents, NoRuntimeConfig, NoStreams bool
+	// NameTaken is the code for a name that is in use: FailedPrecondition by default, as in containerd 2.
+	NameTaken codes.Code
 	// EventRetention is how long events are kept for the next reader while there is none (default 5 minutes, as in
 	// containerd; negative: not at all).
 	EventRetention time.Duration
@@ -50,9 +53,9 @@ type Config struct {
 	Lean bool
 }
 
-// Containerd16 makes c a runtime that lacks what containerd 1.6 lacks.
+// Containerd16 makes c a runtime that lacks what containerd 1.6 lacks and answers as it does.
 func Containerd16(c Config) Config {
-	c.Version, c.NoEvents, c.NoRuntimeConfig, c.NoStreams = "1.6.20", true, true, true
+	c.Version, c.NameTaken, c.NoEvents, c.NoRuntimeConfig, c.NoStreams = "1.6.20", codes.Unknown, true, true, true
 	return c
 }
 
@@ -92,6 +95,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Version == "" {
 		c.Version = "2.0.0"
+	}
+	if c.NameTaken == codes.OK {
+		c.NameTaken = codes.FailedPrecondition
 	}
 	if c.EventRetention == 0 {
 		c.EventRetention = 5 * time.Minute

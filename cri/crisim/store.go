@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -20,12 +22,13 @@ type store struct {
 	network    bool              // ready
 	addresses  int               // handed out so far
 	inUse      int
+	taken      codes.Code // for a name that is in use
 }
 
 func newStore(cfg Config) store {
 	return store{
 		sandboxes: newTable[*sandbox](), containers: newTable[*container](), images: newImages(cfg.Images),
-		names: map[string]string{}, network: true,
+		names: map[string]string{}, network: true, taken: cfg.NameTaken,
 	}
 }
 
@@ -63,10 +66,10 @@ type container struct {
 	listed    *runtimeapi.Container // as last listed; nil after a change
 }
 
-// reserve gives name to id; a name in use is refused with the text and code (Unknown) of containerd.
+// reserve gives name to id; a name in use is refused with the text and code of containerd.
 func (s *store) reserve(kind, name, id string) error {
 	if holder, taken := s.names[name]; taken {
-		return fmt.Errorf("failed to reserve %s name %q: name %q is reserved for %q", kind, name, name, holder)
+		return status.Errorf(s.taken, "failed to reserve %s name %q: name %q is reserved for %q", kind, name, name, holder)
 	}
 	s.names[name] = id
 	return nil

@@ -18,32 +18,32 @@ const unknownID = "0000000000000000000000000000000000000000000000000000000000000
 type idCall struct {
 	name    string
 	sandbox bool // the object is a sandbox, otherwise a running container
-	call    func(ctx context.Context, c *cri.Client, id string) error
+	call    func(ctx context.Context, e *env, id string) error
 	gone    bool // an unknown ID is success, otherwise NotFound
 	once    bool // a repetition is an error
 }
 
 var idCalls = []idCall{
-	{"StopPodSandbox", true, func(ctx context.Context, c *cri.Client, id string) error { return c.StopPodSandbox(ctx, id) }, true, false},
-	{"RemovePodSandbox", true, func(ctx context.Context, c *cri.Client, id string) error { return c.RemovePodSandbox(ctx, id) }, true, false},
-	{"PodSandboxStatus", true, func(ctx context.Context, c *cri.Client, id string) error {
-		_, err := c.PodSandboxStatus(ctx, id)
+	{"StopPodSandbox", true, func(ctx context.Context, e *env, id string) error { return e.Client.StopPodSandbox(ctx, id) }, true, false},
+	{"RemovePodSandbox", true, func(ctx context.Context, e *env, id string) error { return e.Client.RemovePodSandbox(ctx, id) }, true, false},
+	{"PodSandboxStatus", true, func(ctx context.Context, e *env, id string) error {
+		_, err := e.Client.PodSandboxStatus(ctx, id)
 		return err
 	}, false, false},
-	{"StartContainer", false, func(ctx context.Context, c *cri.Client, id string) error { return c.StartContainer(ctx, id) }, false, true},
-	{"StopContainer", false, func(ctx context.Context, c *cri.Client, id string) error {
-		return c.StopContainer(ctx, id, 10*time.Second)
+	{"StartContainer", false, func(ctx context.Context, e *env, id string) error { return e.Client.StartContainer(ctx, id) }, false, true},
+	{"StopContainer", false, func(ctx context.Context, e *env, id string) error {
+		return e.Client.StopContainer(ctx, id, 10*time.Second)
 	}, true, false},
-	{"RemoveContainer", false, func(ctx context.Context, c *cri.Client, id string) error { return c.RemoveContainer(ctx, id) }, true, false},
-	{"ContainerStatus", false, func(ctx context.Context, c *cri.Client, id string) error {
-		_, err := c.ContainerStatus(ctx, id)
+	{"RemoveContainer", false, func(ctx context.Context, e *env, id string) error { return e.Client.RemoveContainer(ctx, id) }, true, false},
+	{"ContainerStatus", false, func(ctx context.Context, e *env, id string) error {
+		_, err := e.Client.ContainerStatus(ctx, id)
 		return err
 	}, false, false},
-	{"UpdateContainerResources", false, func(ctx context.Context, c *cri.Client, id string) error {
-		return c.UpdateContainerResources(ctx, id, &runtimeapi.LinuxContainerResources{CpuShares: 100})
+	{"UpdateContainerResources", false, func(ctx context.Context, e *env, id string) error {
+		return e.Client.UpdateContainerResources(ctx, id, &runtimeapi.LinuxContainerResources{CpuShares: 100})
 	}, false, false},
-	{"ExecSync", false, func(ctx context.Context, c *cri.Client, id string) error {
-		_, err := c.ExecSync(ctx, id, []string{"/bin/sh", "-c", "true"}, 10*time.Second)
+	{"ExecSync", false, func(ctx context.Context, e *env, id string) error {
+		_, err := e.Client.ExecSync(ctx, id, e.Programs.ExecOut, 10*time.Second)
 		return err
 	}, false, false},
 }
@@ -85,8 +85,8 @@ func (c idCall) object(e *env) string {
 
 func (c idCall) repeated(e *env) {
 	id := c.object(e)
-	require.NoError(e, c.call(e.ctx, e.Client, id))
-	err := c.call(e.ctx, e.Client, id)
+	require.NoError(e, c.call(e.ctx, e, id))
+	err := c.call(e.ctx, e, id)
 	if c.once {
 		require.Error(e, err)
 		return
@@ -95,7 +95,7 @@ func (c idCall) repeated(e *env) {
 }
 
 func (c idCall) unknown(e *env) {
-	err := c.call(e.ctx, e.Client, unknownID)
+	err := c.call(e.ctx, e, unknownID)
 	if c.gone {
 		require.NoError(e, err)
 		return
@@ -107,15 +107,15 @@ func (c idCall) notSent(e *env) {
 	id := c.object(e)
 	cancelled, cancel := context.WithCancel(e.ctx)
 	cancel()
-	err := c.call(cancelled, e.Client, id)
+	err := c.call(cancelled, e, id)
 	require.Equal(e, cri.Cancelled, cri.Classify(err), "%v", err)
 	require.False(e, cri.IsUncertain(err))
 	late, cancel := context.WithDeadline(e.ctx, time.Now().Add(-time.Second))
 	defer cancel()
-	err = c.call(late, e.Client, id)
+	err = c.call(late, e, id)
 	require.Equal(e, cri.Deadline, cri.Classify(err), "%v", err)
 	require.False(e, cri.IsUncertain(err))
-	require.NoError(e, c.call(e.ctx, e.Client, id), "nothing had happened")
+	require.NoError(e, c.call(e.ctx, e, id), "nothing had happened")
 }
 
 func (c idCall) afterRestart(e *env) {
@@ -124,7 +124,7 @@ func (c idCall) afterRestart(e *env) {
 	}
 	id := c.object(e)
 	e.Restart()
-	require.NoError(e, c.call(e.ctx, e.Client, id))
+	require.NoError(e, c.call(e.ctx, e, id))
 }
 
 // givenUp cancels RunPodSandbox at several moments. Whatever is left is found by its labels and can be removed, and then

@@ -43,7 +43,8 @@ func target(t *testing.T, cfg crisim.Config) critest.Target {
 	cfg.Logs = crisim.Files{}
 	return critest.Target{
 		Events: !cfg.NoEvents, RuntimeConfig: !cfg.NoRuntimeConfig,
-		Image: "critest.example/shell:1", Pullable: "critest.example/other:1", Missing: "critest.example/missing:1",
+		Programs: critest.Shell(),
+		Image:    "critest.example/shell:1", Pullable: "critest.example/other:1", Missing: "critest.example/missing:1",
 		LogRoot: t.TempDir(),
 		Open: func(t *testing.T, body func(*testing.T, critest.Runtime)) {
 			synctest.Test(t, func(t *testing.T) {

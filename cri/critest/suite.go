@@ -27,9 +27,10 @@ type Target struct {
 	// Capabilities; a call that the runtime lacks must give cri.ErrUnsupported.
 	Events, RuntimeConfig bool
 
-	Image    string // present, has /bin/sh with sleep and echo
-	Pullable string // can be pulled and is not used by anything
-	Missing  string // cannot be pulled
+	Image    string   // of the containers; pulled when it is not present
+	Programs Programs // what Image can run
+	Pullable string   // can be pulled, and removed; may be Image
+	Missing  string   // cannot be pulled
 
 	CgroupParent string // for the sandboxes; empty is the runtime's choice
 	LogRoot      string // directory below which logs may be written; empty: no logs are asked for
@@ -54,6 +55,7 @@ func Run(t *testing.T, target Target) {
 					defer cancel()
 					e := &env{T: t, Runtime: rt, Target: target, ctx: ctx}
 					defer e.cleanUp()
+					e.pullImage()
 					c.test(e)
 				})
 			})
@@ -78,28 +80,64 @@ type env struct {
 	pods []*pod
 }
 
+// pullImage sees to it that the image of the containers is there.
+func (e *env) pullImage() {
+	e.Helper()
+	img, err := e.Client.ImageStatus(e.ctx, spec(e.Image))
+	require.NoError(e, err)
+	if img == nil {
+		_, err = e.Client.PullImage(e.ctx, spec(e.Image), nil, nil)
+		require.NoError(e, err)
+	}
+}
+
 // pod is a sandbox of the case.
 type pod struct {
 	id     string
 	config *runtimeapi.PodSandboxConfig
 }
 
-// behaviour is what a container does.
-type behaviour struct {
-	shell  string // for /bin/sh -c
-	script string // for crisim
+// Programs are command lines in the image under test. Those for containers:
+type Programs struct {
+	Wait     []string // runs until SIGTERM and then ends with code 0
+	Stubborn []string // runs and ignores SIGTERM
+	Exit0    []string // ends at once with code 0
+	Exit3    []string // ends at once with code 3
+	Say      []string // prints a line that ends in "hello" to standard output and goes on as Wait
+
+	// Those for ExecSync:
+	ExecOut  []string // prints "1 out" and a newline to standard output and ends with code 0
+	ExecFail []string // prints "err" and a newline to standard error and ends with code 7
+	ExecSlow []string // takes a minute
 }
 
+// Shell are programs for an image with /bin/sh and sleep, for example busybox.
+func Shell() Programs {
+	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
+	const wait = `trap "exit 0" TERM; while :; do sleep 0.05; done`
+	return Programs{
+		Wait: sh(wait), Stubborn: sh(`trap "" TERM; while :; do sleep 0.05; done`),
+		Exit0: sh("exit 0"), Exit3: sh("exit 3"), Say: sh("echo hello; " + wait),
+		ExecOut: sh("echo 1 out"), ExecFail: sh("echo err >&2; exit 7"), ExecSlow: sh("sleep 60"),
+	}
+}
+
+// behaviour is what a container does.
+type behaviour struct {
+	program func(Programs) []string // for real runtimes
+	script  string                  // for crisim
+}
+
+// The scripts say what the programs do; that of exec answers to the command lines of Shell.
 var (
-	waits    = behaviour{`trap "exit 0" TERM; while :; do sleep 0.05; done`, `{"term":{"code":0}}`}
-	stubborn = behaviour{`trap "" TERM; while :; do sleep 0.05; done`, `{"term":{"ignore":true}}`}
-	exits3   = behaviour{`exit 3`, `{"exit":{"code":3}}`}
-	exits0   = behaviour{`exit 0`, `{"exit":{"code":0}}`}
-	says     = behaviour{`echo hello; echo oops >&2; trap "exit 0" TERM; while :; do sleep 0.05; done`,
-		`{"log":[{"text":"hello"},{"text":"oops","stream":"stderr"}],"term":{"code":0}}`}
-	cannotStart = behaviour{"", `{"start":{"error":"exec: \"/nope\": no such file or directory"}}`}
-	answers     = behaviour{`trap "exit 0" TERM; while :; do sleep 0.05; done`,
-		`{"exec":[{"command":"exit 7","code":7,"stdout":"out\n","stderr":"err\n"},{"command":"sleep","after":"1m"}]}`}
+	waits       = behaviour{func(p Programs) []string { return p.Wait }, `{"term":{"code":0}}`}
+	stubborn    = behaviour{func(p Programs) []string { return p.Stubborn }, `{"term":{"ignore":true}}`}
+	exits3      = behaviour{func(p Programs) []string { return p.Exit3 }, `{"exit":{"code":3}}`}
+	exits0      = behaviour{func(p Programs) []string { return p.Exit0 }, `{"exit":{"code":0}}`}
+	says        = behaviour{func(p Programs) []string { return p.Say }, `{"log":[{"text":"hello"}],"term":{"code":0}}`}
+	cannotStart = behaviour{func(Programs) []string { return []string{"/nope"} }, `{"start":{"error":"exec: \"/nope\": no such file or directory"}}`}
+	answers     = behaviour{func(p Programs) []string { return p.Wait },
+		`{"exec":[{"command":"exit 7","code":7,"stderr":"err\n"},{"command":"sleep 60","after":"1m"},{"command":"out","stdout":"1 out\n"}]}`}
 )
 
 // newPod makes a config with names of its own; the container "main" does b.
@@ -150,12 +188,9 @@ func (e *env) container(b behaviour, attempt uint32) *runtimeapi.ContainerConfig
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: "main", Attempt: attempt},
 		Image:       &runtimeapi.ImageSpec{Image: e.Image},
-		Command:     []string{"/bin/sh", "-c", b.shell},
+		Command:     b.program(e.Programs),
 		Annotations: map[string]string{"note": "kept"},
 		Linux:       &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER}}},
-	}
-	if b.shell == "" {
-		config.Command = []string{"/nope"}
 	}
 	if e.HostNetwork {
 		config.Linux.SecurityContext.NamespaceOptions.Network = runtimeapi.NamespaceMode_NODE
