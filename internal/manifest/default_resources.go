@@ -23,7 +23,7 @@ func defaultPodResources(pod *v1.Pod) {
 
 	limitHugePages(r, limited)
 	requestForPod(r, requested)
-	limitPod(r, limited, &bare.Spec)
+	limitPod(r, limited, &pod.Spec)
 }
 
 // limitHugePages: huge pages cannot be overcommitted, so the pod's limit is
@@ -64,7 +64,11 @@ func limitPod(r *v1.ResourceRequirements, limited v1.ResourceList, spec *v1.PodS
 	}
 }
 
+// limitedEverywhere is never true with ephemeral containers: they have no limits.
 func limitedEverywhere(spec *v1.PodSpec, name v1.ResourceName) bool {
+	if len(spec.EphemeralContainers) > 0 {
+		return false
+	}
 	for _, c := range append(pointers(spec.InitContainers), pointers(spec.Containers)...) {
 		if _, ok := c.Resources.Limits[name]; !ok {
 			return false

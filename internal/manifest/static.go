@@ -91,6 +91,9 @@ func (s *statics) volume(v *v1.Volume, at *field.Path) {
 	}
 	for i, source := range v.Projected.Sources {
 		at := at.Child("projected", "sources").Index(i)
+		if source == (v1.VolumeProjection{}) {
+			s.errs = append(s.errs, field.Required(at, "must specify a source"))
+		}
 		for _, ref := range []struct {
 			set          bool
 			child, needs string

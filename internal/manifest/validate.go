@@ -106,6 +106,7 @@ func (v *validator) podSpec(at *field.Path) {
 	v.volumeList(at.Child("volumes"))
 	v.containers(at)
 	v.podResources(at.Child("resources"))
+	v.overhead(at.Child("overhead"))
 	oneOf(v, at.Child("restartPolicy"), s.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
 	v.podNumbers(at)
 	v.podNames(at)

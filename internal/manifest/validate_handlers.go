@@ -28,7 +28,7 @@ func (v *validator) lifecycle(l *v1.Lifecycle, at *field.Path) {
 			v.handler(handler{exec: h.Exec, http: h.HTTPGet, tcp: h.TCPSocket, sleep: h.Sleep}, at.Child(child))
 		}
 	}
-	v.forbid(l.StopSignal != nil && v.spec.OS == nil, at.Child("stopSignal"), "may not be set for containers with empty `spec.os.name`")
+	v.stopSignal(l.StopSignal, at.Child("stopSignal"))
 }
 
 func (v *validator) probe(p *v1.Probe, at *field.Path) {
@@ -60,6 +60,7 @@ func (v *validator) handler(h handler, at *field.Path) {
 		{h.tcp != nil, "tcpSocket", func(at *field.Path) { v.portNumberOrName(h.tcp.Port, at.Child("port")) }},
 		{h.grpc != nil, "grpc", func(at *field.Path) {
 			v.invalid(at.Child("port"), h.grpc.Port, validation.IsValidPortNum(int(h.grpc.Port))...)
+			oneOfSet(v, at.Child("mode"), h.grpc.Mode, v1.GRPCProbeModePlaintext, v1.GRPCProbeModeTLS)
 		}},
 		{h.sleep != nil, "sleep", func(at *field.Path) { v.sleep(h.sleep, at) }},
 	}
@@ -83,6 +84,15 @@ func (v *validator) httpGet(get *v1.HTTPGetAction, at *field.Path) {
 	schemes := []v1.URIScheme{v1.URISchemeHTTP, v1.URISchemeHTTPS}
 	if !slices.Contains(schemes, get.Scheme) {
 		v.add(field.NotSupported(at.Child("scheme"), get.Scheme, schemes))
+	}
+	oneOfSet(v, at.Child("protocol"), get.Protocol, v1.HTTPProtocolHTTP1, v1.HTTPProtocolHTTP2)
+	if get.Protocol != nil && *get.Protocol == v1.HTTPProtocolHTTP2 {
+		switch {
+		case get.Scheme != v1.URISchemeHTTP:
+			v.invalid(at.Child("protocol"), *get.Protocol, "is only supported with HTTP (H2C)")
+		case get.Host != "":
+			v.invalid(at.Child("host"), get.Host, "must be empty when `protocol` is \"HTTP2\"")
+		}
 	}
 	for _, header := range get.HTTPHeaders {
 		v.invalid(at.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name)...)

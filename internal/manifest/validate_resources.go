@@ -121,14 +121,19 @@ func hugePagesOnly(r *v1.ResourceRequirements) bool {
 	return pages && !compute
 }
 
-// podResources checks that what the pod has is enough for its containers.
-func (v *validator) podResources(at *field.Path) {
-	r := v.spec.Resources
+// overhead checks what the sandbox itself takes.
+func (v *validator) overhead(at *field.Path) {
 	for _, name := range sortedNames(v.spec.Overhead) {
-		at := field.NewPath("spec", "overhead").Key(string(name))
+		at := at.Key(string(name))
 		v.invalid(at, name, containerResourceName(name)...)
 		v.quantity(name, v.spec.Overhead[name], at)
 	}
+	v.forbid(hugePagesOnly(&v1.ResourceRequirements{Limits: v.spec.Overhead}), at, "HugePages require cpu or memory")
+}
+
+// podResources checks that what the pod has is enough for its containers.
+func (v *validator) podResources(at *field.Path) {
+	r := v.spec.Resources
 	if r == nil {
 		return
 	}

@@ -56,16 +56,19 @@ func (v *validator) volumeSource(vol *v1.Volume, kind string, at *field.Path) {
 		v.hostPath(vol.HostPath, at)
 	case "downwardAPI":
 		v.fileMode(vol.DownwardAPI.DefaultMode, at.Child("defaultMode"))
+		v.userID(vol.DownwardAPI.DefaultUser, at.Child("defaultUser"))
 		v.downwardItems(vol.DownwardAPI.Items, at)
 	case "projected":
 		v.projected(vol.Projected, at)
 	case "secret":
 		v.require(vol.Secret.SecretName != "", at.Child("secretName"), "")
 		v.fileMode(vol.Secret.DefaultMode, at.Child("defaultMode"))
+		v.userID(vol.Secret.DefaultUser, at.Child("defaultUser"))
 		v.keys(vol.Secret.Items, at.Child("items"))
 	case "configMap":
 		v.require(vol.ConfigMap.Name != "", at.Child("name"), "")
 		v.fileMode(vol.ConfigMap.DefaultMode, at.Child("defaultMode"))
+		v.userID(vol.ConfigMap.DefaultUser, at.Child("defaultUser"))
 		v.keys(vol.ConfigMap.Items, at.Child("items"))
 	case "nfs":
 		v.require(vol.NFS.Server != "", at.Child("server"), "")
@@ -98,6 +101,7 @@ func (v *validator) downwardItems(items []v1.DownwardAPIVolumeFile, at *field.Pa
 		v.require(item.Path != "", at.Child("path"), "")
 		v.reservedPath(item.Path, at.Child("path"))
 		v.fileMode(item.Mode, at.Child("mode"))
+		v.userID(item.User, at.Child("user"))
 		switch {
 		case item.FieldRef != nil:
 			v.fieldRef(item.FieldRef, at.Child("fieldRef"), volumeFields())
@@ -118,6 +122,7 @@ func (v *validator) downwardItems(items []v1.DownwardAPIVolumeFile, at *field.Pa
 // that need no API server, and that no two files have one path.
 func (v *validator) projected(p *v1.ProjectedVolumeSource, at *field.Path) {
 	v.fileMode(p.DefaultMode, at.Child("defaultMode"))
+	v.userID(p.DefaultUser, at.Child("defaultUser"))
 	paths := map[string]bool{}
 	for i, source := range p.Sources {
 		at := at.Child("sources").Index(i)
@@ -149,6 +154,7 @@ func (v *validator) keys(items []v1.KeyToPath, at *field.Path) {
 		v.require(item.Path != "", at.Child("path"), "")
 		v.reservedPath(item.Path, at.Child("path"))
 		v.fileMode(item.Mode, at.Child("mode"))
+		v.userID(item.User, at.Child("user"))
 	}
 }
 
