@@ -50,7 +50,7 @@ func TestWriteOTLP(t *testing.T) {
 	var r request
 	require.NoError(t, json.Unmarshal(b.Bytes(), &r))
 	spans := r.ResourceSpans[0].ScopeSpans[0].Spans
-	require.Len(t, spans, 2)
+	require.Len(t, spans, 3, "the time until it was found ready has a span")
 	require.Equal(t, tracing.TraceID(&ep), spans[0].TraceID)
 	require.Equal(t, spans[0].SpanID, spans[1].Parent)
 	require.Equal(t, "container", spans[1].Name)

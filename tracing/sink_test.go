@@ -124,7 +124,7 @@ func TestCollectorOverHTTP(t *testing.T) {
 func arrived(t *testing.T, s *sink, ep journal.Episode) {
 	t.Helper()
 	_, spans := s.spans()
-	require.Len(t, spans, 2)
+	require.Len(t, spans, 3, "the time until it was found ready has a span")
 	require.Equal(t, "pod.start", spans[0].GetName())
 	require.Empty(t, spans[0].GetParentSpanId())
 	require.Equal(t, uint64(ep.Began.UnixNano()), spans[0].GetStartTimeUnixNano())
