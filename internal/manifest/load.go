@@ -34,6 +34,9 @@ func Load(file string, data []byte, o Origin) (*Static, error) {
 		return nil, &Error{Problems: m.problemsOf(errs)}
 	}
 	m.Identify(pod, o)
+	if at, warning := priorityWarning(&pod.Spec); warning != "" {
+		m.Warnings = append(m.Warnings, m.problemAt(at, warning))
+	}
 	return &Static{Pod: pod, Name: m.Pod.Name, Revision: m.Revision(), Warnings: m.Warnings}, nil
 }
 
