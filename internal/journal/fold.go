@@ -7,8 +7,12 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
+// justNow is more than passes between a step and the news of it.
+const justNow = 100 * time.Millisecond
+
 // Folded tells the journal how the state of a pod changed; old is nil at first
-// sight. It opens and closes the episodes that follow from the pod's phase.
+// sight. It opens and closes the episodes that follow from the pod's phase. It
+// may be called before or after the step that the new state led to.
 func (j *Journal) Folded(k pod.Key, old, now *pod.State) {
 	j.mu.Lock()
 	h := j.history(k)
@@ -25,10 +29,9 @@ func (j *Journal) Folded(k pod.Key, old, now *pod.State) {
 	case now.Phase == pod.Forgotten:
 		ended = j.end(k, h, "done")
 	case reborn:
-		ended = j.end(k, h, "done")
-		j.begin(k, h, Start, "", timeOf(now.Incarnation))
+		ended = j.begin(k, h, opening{kind: Start, at: timeOf(now.Incarnation), before: "done"})
 	case now.Spec != nil && (old == nil || old.Spec == nil) && now.Phase <= pod.Active:
-		ended = j.begin(k, h, Start, "", timeOf(now.Incarnation))
+		ended = j.begin(k, h, opening{kind: Start, at: timeOf(now.Incarnation)})
 	case was != now.Phase:
 		ended = j.phase(k, h, now)
 	}
@@ -42,17 +45,19 @@ func (j *Journal) Folded(k pod.Key, old, now *pod.State) {
 func (j *Journal) phase(k pod.Key, h *history, now *pod.State) *Closed {
 	switch now.Phase {
 	case pod.Finishing:
-		outcome := "completed"
+		o := opening{kind: Finish, before: "completed"}
 		if !now.Admission.OK {
-			outcome = "rejected"
+			o.before = "rejected"
 		}
-		ended := j.end(k, h, outcome)
-		j.begin(k, h, Finish, "", time.Time{})
-		return ended
+		// When the step that noticed it was told before, it begins with that.
+		if at := h.now.tape.newest(); time.Since(at) < justNow {
+			o.at = at
+		}
+		return j.begin(k, h, o)
 	case pod.Finished:
 		return j.end(k, h, "done")
 	case pod.Deleting:
-		return j.begin(k, h, Delete, "", time.Time{})
+		return j.begin(k, h, opening{kind: Delete, at: now.Removal.At})
 	default:
 		return nil
 	}

@@ -73,7 +73,7 @@ func orDefault(v, d int) int {
 // and opens another. A zero at means now.
 func (j *Journal) Begin(k pod.Key, kind Kind, at time.Time) {
 	j.mu.Lock()
-	ended := j.begin(k, j.history(k), kind, "", at)
+	ended := j.begin(k, j.history(k), opening{kind: kind, at: at})
 	j.mu.Unlock()
 	j.tell(ended)
 }
@@ -106,11 +106,17 @@ func (j *Journal) Event(k pod.Key, e Event) {
 	j.append(j.history(k), func(t *tape) { t.event(e) })
 }
 
-// Forget drops what is remembered of a pod, but for its closed episodes.
+// Forget ends the pod's open episode as "done" and drops what is remembered of
+// the pod, but for its closed episodes.
 func (j *Journal) Forget(k pod.Key) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.pods, k)
+	var ended *Closed
+	if h, ok := j.pods[k]; ok {
+		ended = j.end(k, h, "done")
+		delete(j.pods, k)
+	}
+	j.mu.Unlock()
+	j.tell(ended)
 }
 
 // Episodes returns what is remembered of a pod, oldest first; the last one may
@@ -145,19 +151,26 @@ func (j *Journal) history(k pod.Key) *history {
 	return h
 }
 
-func (j *Journal) begin(k pod.Key, h *history, kind Kind, of string, at time.Time) *Closed {
-	if at.IsZero() {
-		at = time.Now()
+// opening says which episode to open and how the one before it ended.
+type opening struct {
+	kind   Kind
+	of     string
+	at     time.Time // zero: now
+	before string    // outcome of the open one; empty: overtaken
+}
+
+func (j *Journal) begin(k pod.Key, h *history, o opening) *Closed {
+	if o.at.IsZero() {
+		o.at = time.Now()
 	}
-	var cause []Event // the event that made the difference belongs to what it began
-	if n := len(h.now.tape.records); n > 0 && h.now.tape.records[n-1].kind == came {
-		cause = append(cause, h.now.tape.unevent(h.now.tape.records[n-1]))
+	if o.before == "" {
+		o.before = "overtaken"
 	}
-	ended := j.end(k, h, "overtaken")
-	h.now = &episode{pod: h.pod, kind: kind, of: of, began: at}
-	for _, e := range cause {
-		h.now.tape.event(e)
-	}
+	// The event that made the difference belongs to what it began, and so do
+	// moves since then that were told before it.
+	since := h.now.tape.since(o.at)
+	ended := j.end(k, h, o.before)
+	h.now = &episode{pod: h.pod, kind: o.kind, of: o.of, began: o.at, tape: since}
 	return ended
 }
 

@@ -136,6 +136,57 @@ func TestStartIsAnEpisode(t *testing.T) {
 	})
 }
 
+// The news of a state may come after the moves that it led to.
+func TestMovesToldBeforeTheStateAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New(journal.Options{})
+		l := live(j, "u1")
+		sp := spec("u1", "web")
+		time.Sleep(ms)
+		l.state(id("admit", ""), dag.Queued)
+		l.fold(pod.SpecSet{Spec: sp})
+		start := j.Episodes(l.k)[0]
+		require.Equal(t, journal.Start, start.Kind)
+		require.Len(t, start.Moves, 1)
+		require.True(t, start.Began.Equal(sp.Seen))
+		l.run(id("container", "web"), ms)
+		j.StartEnded(l.k, "ready")
+
+		l.fold(pod.Admitted{At: time.Now()})
+		l.run(id("probe", "web"), ms)
+		time.Sleep(time.Second)
+		gone := time.Now()
+		l.state(id("stop", "web"), dag.Queued)
+		l.fold(pod.SpecGone{Source: pod.SourceFile, At: gone})
+		all := j.Episodes(l.k)
+		end := all[len(all)-1]
+		require.Equal(t, journal.Delete, end.Kind)
+		require.Len(t, end.Moves, 1)
+		require.True(t, end.Began.Equal(gone))
+		j.Forget(l.k)
+		all = j.Episodes(l.k)
+		require.Equal(t, "done", all[len(all)-1].Outcome, "forgetting a pod ends its deletion")
+	})
+}
+
+func TestRejectedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New(journal.Options{})
+		l := live(j, "u1")
+		l.fold(pod.SpecSet{Spec: spec("u1", "web")})
+		l.run(id("admit", ""), ms)
+		l.fold(pod.Rejected{Reason: "OutOfcpu", At: time.Now()})
+		all := j.Episodes(l.k)
+		require.Equal(t, "rejected", all[0].Outcome)
+		require.Equal(t, journal.Finish, all[1].Kind)
+		l.run(id("settle", ""), ms)
+		l.fold(pod.Settled{})
+		all = j.Episodes(l.k)
+		require.Equal(t, "done", all[1].Outcome)
+		require.Equal(t, journal.Quiet, all[2].Kind)
+	})
+}
+
 func TestAdoptedPodHasNoStart(t *testing.T) {
 	j := journal.New(journal.Options{})
 	l := live(j, "u1")
@@ -163,6 +214,7 @@ func TestRestartOfAContainer(t *testing.T) {
 		l.run(id("container", "web"), ms)
 		j.StartEnded(l.k, "ready")
 		l.run(id("probe", "web"), ms)
+		time.Sleep(ms)
 
 		l.run(id("stop", "web"), ms) // liveness: stop, and start again a step later
 		time.Sleep(ms)

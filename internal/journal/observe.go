@@ -45,7 +45,7 @@ func (j *Journal) restarts(k pod.Key, h *history, id dag.ID, to dag.Entry, at ti
 		return nil
 	}
 	if h.now.kind == Quiet && h.pod.UID != "" {
-		ended = j.begin(k, h, Restart, id.Of, at)
+		ended = j.begin(k, h, opening{kind: Restart, of: id.Of, at: at})
 		h.restart = map[dag.ID]struct{}{}
 	}
 	if container && h.restart != nil {

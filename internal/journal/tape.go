@@ -187,6 +187,30 @@ func (t *tape) tail(n int) tape {
 	return out
 }
 
+// since returns a tape with the newest records that are not older than at, and
+// the event just before them.
+func (t *tape) since(at time.Time) tape {
+	n := 0
+	for i := len(t.records) - 1; i >= 0 && t.records[i].at >= nanos(at); i-- {
+		n++
+	}
+	if i := len(t.records) - n - 1; i >= 0 && t.records[i].kind == came {
+		n++
+	}
+	if n == 0 {
+		return tape{}
+	}
+	return t.tail(n)
+}
+
+// newest returns when the newest record was made; zero if there is none.
+func (t *tape) newest() time.Time {
+	if len(t.records) == 0 {
+		return time.Time{}
+	}
+	return timeOf(t.records[len(t.records)-1].at)
+}
+
 func (t *tape) copy(from *tape, p packed) {
 	switch p.kind {
 	case called:
