@@ -3,16 +3,28 @@ package container
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// Runtime is what this package needs of the runtime's containers. It is called concurrently.
+// Reasons, as the kubelet words them: waiting reasons of containers.
+const (
+	reasonConfig = "CreateContainerConfigError"
+	reasonCreate = "CreateContainerError"
+	reasonRun    = "RunContainerError"
+	reasonKill   = "KillContainerError"
+)
+
+// Runtime is what this package needs of the runtime's containers. It is called
+// concurrently.
 type Runtime interface {
 	Maker
 	Ender
@@ -20,7 +32,8 @@ type Runtime interface {
 
 // Maker makes containers and reads them.
 type Maker interface {
-	// CreateContainer is not idempotent: the name of a container (name, pod, attempt) can be taken once.
+	// CreateContainer is not idempotent: the name of a container (name, pod,
+	// attempt) can be taken once.
 	CreateContainer(ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, pod *runtimeapi.PodSandboxConfig) (id string, err error)
 	StartContainer(ctx context.Context, id string) error
 	ContainerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error)
@@ -28,23 +41,41 @@ type Maker interface {
 
 // Ender stops and removes containers; an unknown ID is success.
 type Ender interface {
-	// StopContainer returns when the container has ended, by itself within grace or killed.
+	// StopContainer returns when the container has ended, by itself within
+	// grace or killed.
 	StopContainer(ctx context.Context, id string, grace time.Duration) error
 	RemoveContainer(ctx context.Context, id string) error
 }
 
 // Volumes knows where the volumes of pods are on this node.
 type Volumes interface {
-	// VolumePath returns the directory or file that a volume of p is at; an error if it is not set up.
+	// VolumePath returns the directory or file that a volume of p is at; an
+	// error if it is not set up.
 	VolumePath(p *v1.Pod, volume string) (string, error)
 }
 
 // Files gives out the files of a pod's own directory that its containers show.
+// They are there as long as the pod is.
 type Files interface {
 	// HostsFile returns the path of the pod's /etc/hosts.
 	HostsFile(uid types.UID) string
-	// NewTerminationLog makes an empty file for one container's last words and returns its path.
+	// WriteHosts writes that file. It is called before each start of a
+	// container, concurrently for containers of one pod, then with equal contents.
+	WriteHosts(uid types.UID, h Hosts) error
+	// NewTerminationLog makes an empty file for the last words of one start of
+	// a container and returns its path.
 	NewTerminationLog(uid types.UID, container string) (string, error)
+}
+
+// Hosts is what a pod's /etc/hosts says.
+type Hosts struct {
+	// HostNetwork: the node's file is shown instead of the fields Hostname,
+	// Domain and IPs.
+	HostNetwork bool
+	Hostname    string
+	Domain      string // empty: the name has none
+	IPs         []string
+	Aliases     []v1.HostAlias
 }
 
 // Config holds the collaborators of Containers.
@@ -53,62 +84,77 @@ type Config struct {
 	Events  pod.Recorder
 	Volumes Volumes
 	Files   Files
-	// Hash is written into the annotation by which a running container is compared with its spec.
+	// Hash is written into the annotation by which a running container is
+	// compared with its spec.
 	Hash     func(*v1.Container) string
 	Settings Settings
-	Log      *slog.Logger
+	Log      *slog.Logger // nil: what is only worth a warning is not told
 }
 
 // Settings are what the node and its configuration say about containers.
 type Settings struct {
-	LinkDir string // where /var/log/containers is; empty: no links are made
+	NodeIPs       []string        // primary first
+	Memory        int64           // the node's memory in bytes
+	Allocatable   v1.ResourceList // what an unlimited container is told as its limit
+	HugePageSizes []string        // the kernel's names, such as "2MB"
+	CgroupV2      bool
+	SwapLimit     bool          // swap can be limited here; then no container uses any
+	OOMGroup      bool          // cgroup v2: a container out of memory is killed as a whole
+	Period        time.Duration // cpuCFSQuotaPeriod; 0: CPU limits are not enforced
+
+	ClusterDomain     string // clusterDomain
+	SeccompDir        string // where profiles of type Localhost are
+	SeccompDefault    bool   // seccompDefault
+	RecursiveReadOnly bool   // the runtime can mount read-only recursively
+
+	LinkDir string // where the links to logs are, /var/log/containers; empty: none are made
 }
 
-// Containers starts, stops and removes containers.
-type Containers struct{ Config }
+// Containers starts, stops and removes containers. Its methods may be called
+// concurrently; those that start or stop one container must not.
+type Containers struct {
+	Config
+	masked []string
+}
 
 // New returns Containers.
-func New(c Config) *Containers { return &Containers{c} }
-
-// Start is one start of a container.
-type Start struct {
-	State     *pod.State
-	Container *v1.Container
-	Init      bool
-	Attempt   uint32
-	SandboxID string
-	Sandbox   *runtimeapi.PodSandboxConfig
-	Existing  string // a CREATED container of this attempt: it is started, none is made
-	Image     pod.Image
+func New(c Config) *Containers {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	// The pattern is a constant, so it is never malformed.
+	throttles, _ := filepath.Glob("/sys/devices/system/cpu/cpu*/thermal_throttle")
+	return &Containers{Config: c, masked: append(maskedPaths(), throttles...)}
 }
 
-// Start makes and starts a container, at most three calls of the runtime.
-func (c *Containers) Start(ctx context.Context, start Start) (pod.Facts, error) {
-	panic("not implemented")
+// event records an event about a container of s.
+func (c *Containers) event(s *pod.State, container string, eventType, reason, message string) {
+	p := s.Pod()
+	path := ""
+	if p != nil {
+		path = crifact.FieldPath(p, container)
+	} else { // known from the runtime only
+		p = &v1.Pod{}
+		p.Name, p.Namespace, p.UID = s.Identity.Name, s.Identity.Namespace, s.Identity.UID
+	}
+	if path == "" {
+		path = "spec.containers{" + container + "}"
+	}
+	c.Events.Event(p, path, eventType, reason, message)
 }
 
-// Stop is one stop of a container.
-type Stop struct {
-	State     *pod.State
-	Container pod.Container
-	Grace     time.Duration // what is left of it now
-	Message   string        // why, for the event; empty: "Stopping container NAME"
+// seen is a look at one container of s.
+func seen(s *pod.State, began time.Time, ct pod.Container) pod.Facts {
+	return pod.Facts{pod.Observed{
+		Began: began, Ended: time.Now(), Identity: s.Identity, Partial: true, Containers: []pod.Container{ct},
+	}}
 }
 
-// Stop stops a container and learns how it ended.
-func (c *Containers) Stop(ctx context.Context, stop Stop) (pod.Facts, error) {
-	panic("not implemented")
+// retried makes an error of a runtime that is away one that is soon tried
+// again: it is no fault of the pod, and the runtime may be back at any time.
+func retried(err error) error {
+	if crifact.Unreachable(err) {
+		return dag.RetryAfter(err, time.Second)
+	}
+	return err
 }
-
-// Remove removes a container with its log files.
-func (c *Containers) Remove(ctx context.Context, ct pod.Container) (pod.Facts, error) {
-	panic("not implemented")
-}
-
-// Finish adds the container's own last words to what st told about its exit.
-func (c *Containers) Finish(ct *pod.Container, st *runtimeapi.ContainerStatus) {
-	panic("not implemented")
-}
-
-// Unsupported returns the paths of the fields of p that this build does not act on.
-func Unsupported(p *v1.Pod) []string { panic("not implemented") }

@@ -1,0 +1,119 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flowlet/flowlet/internal/crifact"
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// Start is one start of a container.
+type Start struct {
+	State     *pod.State // with the pod's spec and the sandbox
+	Container *v1.Container
+	Init      bool
+	Attempt   uint32
+	SandboxID string
+	Sandbox   *runtimeapi.PodSandboxConfig // the request the sandbox was made with
+	Existing  string                       // a created container of this attempt: it is started, none is made
+	Image     pod.Image
+}
+
+// Start makes a container, unless there is one, starts it and reads it: at most
+// three calls. It returns the container as a fact also when it could be made
+// but not started, or not read.
+func (c *Containers) Start(ctx context.Context, st Start) (pod.Facts, error) {
+	id := st.Existing
+	if id == "" {
+		var err error
+		if id, err = c.create(ctx, &st); err != nil {
+			return c.notCreated(&st, err)
+		}
+		c.event(st.State, st.Container.Name, v1.EventTypeNormal, "Created", "Container created")
+	}
+	if err := c.Runtime.StartContainer(ctx, id); err != nil {
+		return c.notStarted(ctx, &st, id, err)
+	}
+	c.event(st.State, st.Container.Name, v1.EventTypeNormal, "Started", "Container started")
+	c.link(&st, id)
+	ct, err := c.read(ctx, &st, id)
+	if err != nil {
+		ct.State = pod.Running
+		err = crifact.Written(fmt.Errorf("reading the container just started: %w", err), true)
+	}
+	return seen(st.State, time.Time{}, ct), pod.WithReason(reasonRun, retried(err))
+}
+
+func (c *Containers) create(ctx context.Context, st *Start) (id string, err error) {
+	request, err := c.request(st)
+	if err != nil {
+		return "", pod.WithReason(reasonConfig, err)
+	}
+	id, err = c.Runtime.CreateContainer(ctx, st.SandboxID, request, st.Sandbox)
+	if err != nil {
+		err = crifact.Written(fmt.Errorf("creating the container: %w", err), crifact.Uncertain(err))
+		return "", pod.WithReason(reasonCreate, retried(err))
+	}
+	return id, nil
+}
+
+// notCreated tells why there is no container. A name that is taken is no
+// failure that a user can do anything about: the next look finds the container.
+func (c *Containers) notCreated(st *Start, err error) (pod.Facts, error) {
+	if crifact.NameTaken(err) {
+		return nil, err
+	}
+	c.event(st.State, st.Container.Name, v1.EventTypeWarning, "Failed", "Error: "+err.Error())
+	if pod.ReasonOf(err) == reasonCreate && imageGone(err) {
+		return pod.Facts{pod.ImageGone{Ref: st.Container.Image}}, err
+	}
+	return nil, err
+}
+
+// imageGone reports whether the runtime misses the image of a new container.
+// The words are those of containerd and CRI-O, whose codes do not tell the
+// image from the sandbox.
+func imageGone(err error) bool {
+	text := strings.ToLower(crifact.Message(err))
+	if !strings.Contains(text, "image") {
+		return false
+	}
+	return crifact.NotFound(err) || strings.Contains(text, "not known") || strings.Contains(text, "not found") ||
+		strings.Contains(text, "no such image")
+}
+
+// notStarted learns what became of a container that did not start: most
+// runtimes count it as one that exited, and know the reason.
+func (c *Containers) notStarted(ctx context.Context, st *Start, id string, err error) (pod.Facts, error) {
+	if crifact.NotFound(err) {
+		return pod.Facts{pod.ContainerRemoved{ID: id}}, pod.WithReason(reasonRun, fmt.Errorf("starting the container: %w", err))
+	}
+	text := strings.ReplaceAll(err.Error(), id, st.Container.Name)
+	c.event(st.State, st.Container.Name, v1.EventTypeWarning, "Failed", "Error: "+text)
+	ct, unread := c.read(ctx, st, id)
+	// Having answered, the runtime is done with it; the answer may be missing.
+	uncertain := crifact.Uncertain(err) && (unread != nil || ct.State == pod.Created)
+	err = crifact.Written(fmt.Errorf("starting the container: %w", err), uncertain)
+	return seen(st.State, time.Time{}, ct), pod.WithReason(reasonRun, retried(err))
+}
+
+// read reads a container that this start made or found. With an error it
+// returns what is known without: it was created.
+func (c *Containers) read(ctx context.Context, st *Start, id string) (pod.Container, error) {
+	status, err := c.Runtime.ContainerStatus(ctx, id)
+	if err != nil {
+		return pod.Container{
+			ID: id, Name: st.Container.Name, Attempt: st.Attempt, SandboxID: st.SandboxID, Hash: c.Hash(st.Container), CreatedAt: time.Now(),
+		}, err
+	}
+	ct := crifact.ContainerStatus(status)
+	ct.SandboxID = st.SandboxID
+	c.Finish(&ct, status)
+	return ct, nil
+}

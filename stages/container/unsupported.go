@@ -1,0 +1,88 @@
+package container
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Unsupported returns the paths of the fields of p that this build does not
+// act on, in the order of the spec, so that nobody relies on them. Fields that
+// a start fails on are among them.
+func Unsupported(p *v1.Pod) []string {
+	var out []string
+	for _, list := range []struct {
+		name       string
+		containers []v1.Container
+	}{{"spec.initContainers", p.Spec.InitContainers}, {"spec.containers", p.Spec.Containers}} {
+		for i := range list.containers {
+			out = append(out, ignored(fmt.Sprintf("%s[%d]", list.name, i), &list.containers[i])...)
+		}
+	}
+	for i := range p.Spec.EphemeralContainers {
+		out = append(out, fmt.Sprintf("spec.ephemeralContainers[%d]", i))
+	}
+	for i := range p.Spec.Volumes {
+		if p.Spec.Volumes[i].Image != nil {
+			out = append(out, fmt.Sprintf("spec.volumes[%d].image", i))
+		}
+	}
+	for _, f := range []struct {
+		path string
+		set  bool
+	}{
+		{"spec.hostUsers", p.Spec.HostUsers != nil && !*p.Spec.HostUsers},
+		{"spec.runtimeClassName", p.Spec.RuntimeClassName != nil && *p.Spec.RuntimeClassName != ""},
+		{"spec.imagePullSecrets", len(p.Spec.ImagePullSecrets) > 0},
+		{"spec.resourceClaims", len(p.Spec.ResourceClaims) > 0},
+	} {
+		if f.set {
+			out = append(out, f.path)
+		}
+	}
+	return out
+}
+
+func ignored(at string, ct *v1.Container) []string {
+	var out []string
+	for _, f := range []struct {
+		path string
+		set  bool
+	}{
+		{"livenessProbe", ct.LivenessProbe != nil},
+		{"readinessProbe", ct.ReadinessProbe != nil},
+		{"startupProbe", ct.StartupProbe != nil},
+		{"lifecycle", ct.Lifecycle != nil},
+		{"restartPolicyRules", len(ct.RestartPolicyRules) > 0},
+		{"resizePolicy", resizes(ct)},
+		{"resources.claims", len(ct.Resources.Claims) > 0},
+		{"volumeDevices", len(ct.VolumeDevices) > 0},
+	} {
+		if f.set {
+			out = append(out, at+"."+f.path)
+		}
+	}
+	for i := range ct.VolumeMounts {
+		if m := &ct.VolumeMounts[i]; m.SubPath != "" {
+			out = append(out, fmt.Sprintf("%s.volumeMounts[%d].subPath", at, i))
+		} else if m.SubPathExpr != "" {
+			out = append(out, fmt.Sprintf("%s.volumeMounts[%d].subPathExpr", at, i))
+		}
+	}
+	for i := range ct.Env {
+		if from := ct.Env[i].ValueFrom; from != nil && from.FileKeyRef != nil {
+			out = append(out, fmt.Sprintf("%s.env[%d].valueFrom.fileKeyRef", at, i))
+		}
+	}
+	return out
+}
+
+// resizes reports whether the policy is another than the default.
+func resizes(ct *v1.Container) bool {
+	for _, p := range ct.ResizePolicy {
+		if p.RestartPolicy == v1.RestartContainer {
+			return true
+		}
+	}
+	return false
+}
