@@ -37,6 +37,8 @@ type Config struct {
 
 	// NoEvents, NoRuntimeConfig and NoStreams make those calls Unimplemented, as in older runtimes; see Containerd16.
 	NoEvents, NoRuntimeConfig, NoStreams bool
+	// StreamBatch is the number of items in one message of a streaming list (default 5000, as in containerd).
+	StreamBatch int
 	// NameTaken is the code for a name that is in use: FailedPrecondition by default, as in containerd 2.
 	NameTaken codes.Code
 	// EventRetention is how long events are kept for the next reader while there is none (default 5 minutes, as in
@@ -95,6 +97,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Version == "" {
 		c.Version = "2.0.0"
+	}
+	if c.StreamBatch <= 0 {
+		c.StreamBatch = 5000
 	}
 	if c.NameTaken == codes.OK {
 		c.NameTaken = codes.FailedPrecondition

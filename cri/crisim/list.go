@@ -6,9 +6,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// streamBatch is the number of items in one message of a streaming list, as in containerd.
-const streamBatch = 5000
-
 // ListPodSandbox implements the CRI.
 func (r *runtimeServer) ListPodSandbox(ctx context.Context, req *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	return serve(ctx, r.Runtime, op[*runtimeapi.ListPodSandboxResponse]{
@@ -56,7 +53,7 @@ func streamList[Item any](ctx context.Context, r *Runtime, method string, list f
 				return none, unimplemented(method)
 			}
 			for items := list(); len(items) > 0; {
-				n := min(streamBatch, len(items))
+				n := min(r.cfg.StreamBatch, len(items))
 				if err := send(items[:n]); err != nil {
 					return none, err
 				}
