@@ -40,7 +40,7 @@ func Decode(file string, data []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := yaml.YAMLToJSON(doc)
+	raw, err := toJSON(doc)
 	if err != nil {
 		return nil, fail(file, lineIn(err), "not valid YAML or JSON (half-written?): %s", firstLine(err))
 	}
@@ -63,6 +63,14 @@ func Decode(file string, data []byte) (*Manifest, error) {
 		return nil, &Error{Problems: []Problem{m.problemAt("metadata.name", "metadata.name missing")}}
 	}
 	return m, nil
+}
+
+// toJSON leaves alone what is JSON: it may have tabs, which YAML may not.
+func toJSON(doc []byte) ([]byte, error) {
+	if json.Valid(doc) {
+		return doc, nil
+	}
+	return yaml.YAMLToJSON(doc)
 }
 
 // onlyDocument blanks out empty documents before and after the pod, so that
@@ -160,35 +168,49 @@ func (m *Manifest) decodePod(raw []byte, tree any) error {
 }
 
 // canonicalise gives what the JSON says in one spelling: keys sorted, no
-// white space, no members that are null (they say the same as no member).
+// white space, one way to write a number, no members that are null (they say
+// the same as no member).
 func canonicalise(raw []byte) (tree any, canonical []byte, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if err := dec.Decode(&tree); err != nil {
 		return nil, nil, err
 	}
-	canonical, err = json.Marshal(withoutNulls(tree))
+	canonical, err = json.Marshal(plain(tree))
 	return tree, canonical, err
 }
 
-func withoutNulls(tree any) any {
+func plain(tree any) any {
 	switch t := tree.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(t))
 		for k, v := range t {
 			if v != nil {
-				out[k] = withoutNulls(v)
+				out[k] = plain(v)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(t))
 		for i, v := range t {
-			out[i] = withoutNulls(v)
+			out[i] = plain(v)
 		}
 		return out
+	case json.Number:
+		return plainNumber(t)
 	}
 	return tree
+}
+
+// plainNumber is an integer where the number is one, however it is written.
+func plainNumber(n json.Number) any {
+	if i, err := n.Int64(); err == nil {
+		return i
+	}
+	if f, err := n.Float64(); err == nil {
+		return f
+	}
+	return n
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+):`)

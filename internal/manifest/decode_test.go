@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,6 +71,23 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 			require.Equal(t, "web.yaml", typed.Problems[0].File)
 		})
 	}
+}
+
+func TestJSONWithTabsHasLinesToo(t *testing.T) {
+	data := "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Pod\",\n\t\"metadata\": {\"name\": \"a\"},\n\t\"colour\": 1\n}\n"
+	m, err := manifest.Decode("a.json", []byte(data))
+	require.NoError(t, err)
+	require.Len(t, m.Warnings, 1)
+	require.Equal(t, 5, m.Warnings[0].Line)
+}
+
+// A manifest that is nothing like a pod must not keep the agent busy.
+func TestDecodeIsQuickToGiveUp(t *testing.T) {
+	huge := web + "    args:\n" + strings.Repeat("    - arg\n", 20000) + "  priority: high\n"
+	began := time.Now()
+	_, err := manifest.Decode("web.yaml", []byte(huge))
+	require.ErrorContains(t, err, "cannot unmarshal string")
+	require.Less(t, time.Since(began), 10*time.Second)
 }
 
 func TestUnknownAndRepeatedFieldsAreWarnings(t *testing.T) {

@@ -67,6 +67,7 @@ spec: {containers: [{image: "registry.example/app:1", ports: [{containerPort: 80
 metadata: {labels: {app: web}, name: web}
 apiVersion: v1`,
 		"json":        `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","labels":{"app":"web"}},"spec":{"containers":[{"name":"app","image":"registry.example/app:1","ports":[{"containerPort":80}]}]}}`,
+		"tabs":        "{\n\t\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\",\"labels\":{\"app\":\"web\"}},\"spec\":{\"containers\":[{\"name\":\"app\",\"image\":\"registry.example/app:1\",\"ports\":[{\"containerPort\":80}]}]}}",
 		"comments":    "# my pod\n" + strings.ReplaceAll(web, "spec:", "spec: # here"),
 		"null fields": strings.Replace(web, "  name: web\n", "  name: web\n  creationTimestamp: null\n", 1),
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ type places struct{ root *yamlv3.Node }
 // gives an empty map, on which every line is unknown.
 func newPlaces(doc []byte) places {
 	var node yamlv3.Node
+	if json.Valid(doc) { // its tabs can only be white space
+		doc = bytes.ReplaceAll(doc, []byte("\t"), []byte(" "))
+	}
 	if err := yamlv3.NewDecoder(bytes.NewReader(doc)).Decode(&node); err != nil || len(node.Content) == 0 {
 		return places{}
 	}
