@@ -22,7 +22,7 @@ func stageAttributes(a *attempt) []attribute.KeyValue {
 	last := a.last()
 	outcome := last.Outcome
 	switch {
-	case !a.ran():
+	case !a.ran() && outcome == "":
 		outcome = "not run"
 	case outcome == "":
 		outcome = "unfinished"

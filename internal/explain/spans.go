@@ -20,7 +20,8 @@ type Span struct {
 	Do      string    `json:"do,omitempty"`
 	Attempt int       `json:"attempt,omitempty"`
 	Class   string    `json:"class,omitempty"`
-	// Outcome of running: ok, failed, lost, cancelled; empty while open.
+	// Outcome of running: ok, failed, lost, cancelled; empty while open. Ok too
+	// where a wait ended with nothing left to do.
 	Outcome string   `json:"outcome,omitempty"`
 	Error   string   `json:"error,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
@@ -89,7 +90,7 @@ func spanOf(id dag.ID, e dag.Entry, next *dag.Entry, w Window) (Span, bool) {
 		s.Open = true
 	default:
 		s.To = next.Since
-		if e.State == dag.Running || e.State == dag.Lost {
+		if e.State == dag.Running || e.State == dag.Lost || next.State == dag.Done {
 			s.Outcome, s.Error, s.Reason = outcome(*next)
 		}
 	}

@@ -107,6 +107,18 @@ func TestSpansOutcomes(t *testing.T) {
 	}
 }
 
+// An init container is a run that starts it and a hold until it has ended.
+func TestHoldThatEndsWithNothingToDo(t *testing.T) {
+	init := id("init", "setup")
+	held := to(init, ms, dag.Held)
+	held.e.Why = "init container setup is running"
+	moves := []move{to(init, 0, dag.Running), held, to(init, 9*ms, dag.Done)}
+	spans := explain.Spans(entries(moves), explain.Window{From: t0, To: at(9 * ms)})
+	require.Equal(t, explain.OK, spans[1].Outcome)
+	path := explain.CriticalPath(spans, explain.Window{From: t0, To: at(9 * ms)})
+	require.Equal(t, "init container setup is running", path[1].Note)
+}
+
 func TestCriticalPathOfAStart(t *testing.T) {
 	w := explain.Window{From: t0, To: at(400 * ms)}
 	tr := explain.Describe(explain.Trace{
