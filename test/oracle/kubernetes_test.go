@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	api "k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -22,6 +24,8 @@ const node = "node-1"
 
 func TestMain(m *testing.M) {
 	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true}) // as a kubelet does
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard) // it tells of every manifest that is refused
 	os.Exit(m.Run())
 }
 
