@@ -95,7 +95,7 @@ func (n *Node) configure(debian bool) error {
 	}
 	for path, content := range map[string]string{
 		"containerd.toml":                        conf.String(),
-		"certs.d/" + images.Host + "/hosts.toml": fmt.Sprintf("server = \"http://%s\"\n", n.registry.Addr),
+		"certs.d/" + images.Host + "/hosts.toml": fmt.Sprintf("server = %[1]q\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", "http://"+n.registry.Addr),
 		"net.d/10-flowlet.conflist":              string(network),
 		"tmp/.keep":                              "",
 	} {

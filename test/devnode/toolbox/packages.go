@@ -61,47 +61,6 @@ func Packages(ctx context.Context, log io.Writer) error {
 	return nil
 }
 
-// DebianContainerd is the directory with the distribution's containerd and shim, taken out of the package without
-// installing it. It is an older line of containerd, which the agent has to get on with.
-func DebianContainerd(ctx context.Context, log io.Writer) (string, error) {
-	apt, err := exec.LookPath("apt-get")
-	if err != nil {
-		return "", errors.New("the distribution's containerd is taken from a Debian package, and there is no apt-get")
-	}
-	cache, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "debian-containerd")
-	bin := filepath.Join(dir, "usr", "bin")
-	if _, err := os.Stat(dir); err == nil {
-		return bin, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lockFile(dir + ".lock")
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
-		return bin, nil
-	}
-	_, _ = fmt.Fprintln(log, "downloading the distribution's containerd package (it is not installed)")
-	tmp, err := os.MkdirTemp(cache, "debian-*.tmp")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	// apt drops root for downloads when it can write to the directory.
-	const script = `cd "$1" && chmod 755 . && { "$2" download -q containerd || { "$2" update -q && "$2" download -q containerd; }; } && mkdir root && dpkg-deb -x containerd_*.deb root`
-	if out, err := exec.CommandContext(ctx, "sh", "-c", script, "sh", tmp, apt).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("download the distribution's containerd: %w\n%s", err, out)
-	}
-	return bin, os.Rename(filepath.Join(tmp, "root"), dir)
-}
-
 // guardServices makes Debian's packages start nothing, until the returned function is called.
 func guardServices() (func(), error) {
 	const path = "/usr/sbin/policy-rc.d" // exit status 101: forbidden

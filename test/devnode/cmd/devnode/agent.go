@@ -175,7 +175,7 @@ func (p *play) removePods(ctx context.Context) error {
 
 // pods asks flowlet for all pods.
 func (p *play) pods(ctx context.Context) ([]corev1.Pod, error) {
-	out, err := p.ask(ctx, "get", "pods", "-A", "-o", "json")
+	out, err := p.ask(ctx, "get", "pods", "-o", "json")
 	if err != nil {
 		return nil, err
 	}

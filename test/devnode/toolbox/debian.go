@@ -1,0 +1,74 @@
+package toolbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// DebianContainerd is the directory with the distribution's containerd and shim. It is an older line of containerd, which
+// the agent has to get on with.
+func DebianContainerd(ctx context.Context, log io.Writer) (string, error) {
+	root, err := unpacked(ctx, "containerd", log)
+	return filepath.Join(root, "usr", "bin"), err
+}
+
+// Busybox is the path of a static busybox, for tests whose containers need a shell.
+func Busybox(ctx context.Context, log io.Writer) (string, error) {
+	root, err := unpacked(ctx, "busybox-static", log)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range []string{"bin/busybox", "usr/bin/busybox"} {
+		path = filepath.Join(root, path)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("the package busybox-static has no busybox")
+}
+
+// unpacked is a directory in the cache with the files of a Debian package, which is not installed.
+func unpacked(ctx context.Context, pkg string, log io.Writer) (string, error) {
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return "", fmt.Errorf("%s is taken from the Debian package, and there is no apt-get", pkg)
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "debian-"+pkg)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lockFile(dir + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	_, _ = fmt.Fprintf(log, "downloading the package %s (it is not installed)\n", pkg)
+	tmp, err := os.MkdirTemp(cache, "debian-*.tmp")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	// The package lists may be missing or old.
+	const script = `cd "$1" && chmod 755 . && { "$2" download -q "$3" || { "$2" update -q && "$2" download -q "$3"; }; } && mkdir root && dpkg-deb -x "$3"_*.deb root`
+	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", tmp, apt, pkg)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("download the package %s: %w\n%s", pkg, err, out)
+	}
+	return dir, os.Rename(filepath.Join(tmp, "root"), dir)
+}

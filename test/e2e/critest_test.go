@@ -1,0 +1,56 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flowlet/flowlet/cri"
+	"github.com/flowlet/flowlet/cri/critest"
+	"github.com/flowlet/flowlet/test/devnode"
+	"github.com/flowlet/flowlet/test/devnode/images"
+)
+
+// The contract that flowlet's runtime client relies on, on containerd as built from test/tools.
+func TestContract(t *testing.T) {
+	critest.Run(t, contractTarget(t, node, true))
+}
+
+// The same on the distribution's containerd, an older line without events and RuntimeConfig.
+func TestContractOnOldContainerd(t *testing.T) {
+	old := startOld(t)
+	critest.Run(t, contractTarget(t, old, false))
+}
+
+// startOld starts the distribution's containerd beside the node's, for the length of a test.
+func startOld(t *testing.T) *devnode.Node {
+	t.Helper()
+	old, err := node.Beside(t.Context(), devnode.Config{Debian: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, old.Stop(context.WithoutCancel(t.Context()))) })
+	return old
+}
+
+func contractTarget(t *testing.T, n *devnode.Node, modern bool) critest.Target {
+	t.Helper()
+	const pullable = images.Host + "/critest:1"
+	require.NoError(t, n.PushBusybox(t.Context(), images.Busybox))
+	require.NoError(t, n.PushBusybox(t.Context(), pullable))
+	client, err := cri.Dial(n.Endpoint)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	require.NoError(t, n.Pull(t.Context(), images.Busybox))
+	logs, err := n.MemDir("critest")
+	require.NoError(t, err)
+	return critest.Target{
+		Events: modern, RuntimeConfig: modern,
+		Image: images.Busybox, Pullable: pullable, Missing: images.Host + "/missing:1",
+		CgroupParent: n.CgroupRoot + "/critest", LogRoot: logs,
+		Open: func(t *testing.T, body func(*testing.T, critest.Runtime)) {
+			body(t, critest.Runtime{Client: client, Restart: func() { require.NoError(t, n.RestartRuntime(t.Context())) }})
+		},
+	}
+}
