@@ -112,6 +112,7 @@ func TestBrokenUnderWayIsUncertain(t *testing.T) {
 			require.Equal(t, tc.class == cri.Deadline, errors.Is(err, context.DeadlineExceeded), name)
 			require.Equal(t, tc.class == cri.Cancelled, errors.Is(err, context.Canceled), name)
 			cancel(nil)
+			synctest.Wait() // the runtime has noticed, too, and freed the name
 		}
 	})
 }

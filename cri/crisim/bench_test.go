@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri"
@@ -16,11 +17,25 @@ import (
 // BenchmarkPodStart is the calls of one pod start, client and server together, on a runtime that already holds 10,000
 // pods. It is the floor of every measurement made over an in-memory connection.
 func BenchmarkPodStart(b *testing.B) {
+	b.Run("connection", func(b *testing.B) {
+		benchmarkPodStart(b, func(sim *crisim.Runtime) connection { return sim.Conn() })
+	})
+	b.Run("direct", func(b *testing.B) {
+		benchmarkPodStart(b, func(sim *crisim.Runtime) connection { return sim.Direct() })
+	})
+}
+
+type connection interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
+func benchmarkPodStart(b *testing.B, connect func(*crisim.Runtime) connection) {
 	ctx, cancel := context.WithCancel(b.Context())
 	sim := crisim.New(crisim.Config{Lean: true, Images: map[string]crisim.Image{"app:1": {Present: true}}})
 	ended := make(chan error, 1)
 	go func() { ended <- sim.Run(ctx) }()
-	conn := sim.Conn()
+	conn := connect(sim)
 	client := cri.New(conn)
 	events := make(chan error, 1)
 	go func() { events <- client.GetContainerEvents(ctx, func(*runtimeapi.ContainerEventResponse) {}) }()
@@ -54,8 +69,8 @@ func BenchmarkPodStart(b *testing.B) {
 		}
 	})
 	b.StopTimer()
-	require.NoError(b, conn.Close())
 	cancel()
 	require.NoError(b, <-ended)
 	<-events
+	require.NoError(b, conn.Close())
 }

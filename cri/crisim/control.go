@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/distribution/reference"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -42,7 +40,7 @@ func (r *Runtime) KillSandbox(id string) error {
 // Down makes the runtime unreachable: connections and streams are cut, new calls get Unavailable. Processes go on.
 func (r *Runtime) Down() {
 	r.gate.set(true)
-	r.CloseEventStreams(status.Error(codes.Unavailable, "error reading from server: EOF"))
+	r.CloseEventStreams(errCut)
 }
 
 // Up makes it reachable again.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/cri/crisim"
@@ -30,12 +31,22 @@ func TestCrisim(t *testing.T) {
 			Serial: map[string]time.Duration{"CreateContainer": 8 * time.Millisecond},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { critest.Run(t, target(t, cfg)) })
+		t.Run(name, func(t *testing.T) {
+			critest.Run(t, target(t, cfg, func(sim *crisim.Runtime) connection { return sim.Conn() }))
+		})
+		t.Run(name+", direct", func(t *testing.T) {
+			critest.Run(t, target(t, cfg, func(sim *crisim.Runtime) connection { return sim.Direct() }))
+		})
 	}
 }
 
+type connection interface {
+	grpc.ClientConnInterface
+	Close() error
+}
+
 // target gives every case a runtime of its own, in virtual time.
-func target(t *testing.T, cfg crisim.Config) critest.Target {
+func target(t *testing.T, cfg crisim.Config, connect func(*crisim.Runtime) connection) critest.Target {
 	cfg.Images = map[string]crisim.Image{
 		"critest.example/shell:1":   {Present: true},
 		"critest.example/missing:1": {Err: errors.New("not found")},
@@ -52,7 +63,7 @@ func target(t *testing.T, cfg crisim.Config) critest.Target {
 				sim := crisim.New(cfg)
 				ended := make(chan error, 1)
 				go func() { ended <- sim.Run(ctx) }()
-				conn := sim.Conn()
+				conn := connect(sim)
 				defer func() {
 					require.NoError(t, conn.Close())
 					cancel()
