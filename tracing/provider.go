@@ -144,8 +144,12 @@ func (p *Provider) handle(ctx context.Context, c journal.Closed) {
 	if e.Kind == journal.Adopt && !ran(&e) {
 		return // nothing was done for a pod that was up already
 	}
+	send := p.spans != nil && p.sampler.sampled(subjectOf(&e).traceID())
+	if !send && p.files == nil {
+		return
+	}
 	spans := treeOf(&e)
-	if p.spans != nil && p.sampler.sampled(spans[0].trace) {
+	if send {
 		p.emit(context.WithoutCancel(ctx), spans)
 	}
 	if p.files != nil {

@@ -60,8 +60,10 @@ func webGraph() *dag.Graph[int] {
 	vol := g.Add(dag.Node[int]{ID: id("volume", "settings"), Need: []dag.ID{dirs}, Key: do("mount config map web-settings"), Class: "mount"})
 	setup := g.Add(dag.Node[int]{ID: id("image", "setup"), Key: do("pull registry.example/setup:1"), Class: "image/registry.example"})
 	web := g.Add(dag.Node[int]{ID: id("image", "web"), Key: do("pull registry.example/team/web:2.4.1"), Class: "image/registry.example"})
-	box := g.Add(dag.Node[int]{ID: id("sandbox", ""), Need: []dag.ID{cgroup, dirs}, Key: do("run attempt 0"), Class: "sandbox", Owns: "sandbox/web", Atomic: true,
-		Hold: dag.Hold{Why: "the runtime's network is not ready: cni plugin not initialized"}})
+	box := g.Add(dag.Node[int]{
+		ID: id("sandbox", ""), Need: []dag.ID{cgroup, dirs}, Key: do("run attempt 0"), Class: "sandbox", Owns: "sandbox/web", Atomic: true,
+		Hold: dag.Hold{Why: "the runtime's network is not ready: cni plugin not initialized"},
+	})
 	init := g.Add(dag.Node[int]{ID: id("init", "setup"), Need: []dag.ID{box, setup}, Key: do("start attempt 0 in sandbox s1"), Class: "container", Owns: "container/setup", Atomic: true})
 	hook := g.Add(dag.Node[int]{ID: id("container", "proxy"), Need: []dag.ID{box, setup, init}, Key: do("start attempt 0 in sandbox s1"), Class: "container", Owns: "container/proxy", Atomic: true})
 	g.Add(dag.Node[int]{ID: id("container", "web"), Need: []dag.ID{box, web, vol, init}, After: []dag.ID{hook}, Key: do("start attempt 0 in sandbox s1"), Class: "container", Owns: "container/web", Atomic: true})
@@ -84,8 +86,10 @@ func webMemo() dag.Memo {
 		id("image", "setup"): {Key: do("pull registry.example/setup:1"), State: dag.Queued, Since: at(2 * time.Millisecond), Class: "image/registry.example"},
 		id("image", "web"):   {Key: do("pull registry.example/team/web:2.4.1"), State: dag.Failed, Since: at(71 * time.Second), Until: at(111 * time.Second), Attempt: 3, Err: errPull, Class: "image/registry.example"},
 		id("sandbox", ""):    {Key: do("run attempt 0"), State: dag.Held, Since: at(3 * time.Millisecond), Why: "the runtime's network is not ready: cni plugin not initialized", Class: "sandbox", Owns: "sandbox/web", Atomic: true},
-		id("volume", "settings"): {Key: do("mount config map web-settings"), State: dag.Running, Since: at(80 * time.Second), Until: at(200 * time.Second), Attempt: 5,
-			Err: pod.WithReason("FailedMount", errors.New("config map web-settings in namespace shop: not found")), Class: "mount"},
+		id("volume", "settings"): {
+			Key: do("mount config map web-settings"), State: dag.Running, Since: at(80 * time.Second), Until: at(200 * time.Second), Attempt: 5,
+			Err: pod.WithReason("FailedMount", errors.New("config map web-settings in namespace shop: not found")), Class: "mount",
+		},
 		id("init", "setup"):      {Key: do("start attempt 0 in sandbox s1"), State: dag.Waiting, Since: at(2 * time.Millisecond), On: []dag.ID{id("sandbox", ""), id("image", "setup")}, Class: "container"},
 		id("container", "proxy"): {Key: do("start attempt 0 in sandbox s1"), State: dag.Waiting, Since: at(2 * time.Millisecond), On: []dag.ID{id("sandbox", ""), id("image", "setup"), id("init", "setup")}, Class: "container"},
 		id("container", "web"):   {Key: do("start attempt 0 in sandbox s1"), State: dag.Waiting, Since: at(2 * time.Millisecond), On: []dag.ID{id("sandbox", ""), id("image", "web"), id("volume", "settings"), id("init", "setup")}, Class: "container"},

@@ -47,14 +47,26 @@ func TestWhyOneBlocker(t *testing.T) {
 		s    explain.Subject
 		want string
 	}{
-		{"a hold with an end", explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Held, Why: "crash loop", Until: at(80 * time.Second), Since: t0})},
-			"sandbox: crash loop, for at most another 20.0s"},
-		{"failed for good", explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Failed, Attempt: 1, Err: errPull, Since: t0})},
-			"sandbox: attempt 1 failed, not tried again until something changes, last error: ErrImagePull: " + errPull.Error()},
-		{"an object of another pod", explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Queued, Owns: "name/x", Class: "sandbox", Since: t0}), Owners: map[string]explain.Work{"name/x": owner}},
-			"sandbox: waits for name/x, which sandbox.stop of ns/other is changing (for 10.0s)"},
-		{"an object whose owner is unknown", explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Waiting, Why: "sandbox/s1", On: []dag.ID{id("sandbox.stop", "")}, Since: t0})},
-			"sandbox: waits for sandbox/s1"},
+		{
+			"a hold with an end",
+			explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Held, Why: "crash loop", Until: at(80 * time.Second), Since: t0})},
+			"sandbox: crash loop, for at most another 20.0s",
+		},
+		{
+			"failed for good",
+			explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Failed, Attempt: 1, Err: errPull, Since: t0})},
+			"sandbox: attempt 1 failed, not tried again until something changes, last error: ErrImagePull: " + errPull.Error(),
+		},
+		{
+			"an object of another pod",
+			explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Queued, Owns: "name/x", Class: "sandbox", Since: t0}), Owners: map[string]explain.Work{"name/x": owner}},
+			"sandbox: waits for name/x, which sandbox.stop of ns/other is changing (for 10.0s)",
+		},
+		{
+			"an object whose owner is unknown",
+			explain.Subject{Stages: held(dag.Entry{Key: do("run"), State: dag.Waiting, Why: "sandbox/s1", On: []dag.ID{id("sandbox.stop", "")}, Since: t0})},
+			"sandbox: waits for sandbox/s1",
+		},
 		{"a stopped class", explain.Subject{
 			Pod: "ns/p", Stages: held(dag.Entry{Key: do("run"), State: dag.Queued, Class: "sandbox", Since: t0}),
 			Queues: []explain.Queue{{Class: "sandbox", Slots: 4, Stopped: true, Lost: []explain.Work{owner}, Waiting: []explain.Work{{Pod: "ns/p", Stage: "sandbox"}}}},
