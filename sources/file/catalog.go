@@ -120,13 +120,17 @@ func (r *record) accept(v *version) {
 	}
 }
 
+// samePod is true for two versions of one pod. A UID with another name is
+// another pod: its old name has to be free before somebody else takes it.
+func samePod(a, b *version) bool { return a.uid() == b.uid() && a.fullName() == b.fullName() }
+
 // diff moves the active set to the desired one: first all that is gone, so
 // that names and UIDs are free, then what is set.
 func (c *catalog) diff(now time.Time, desired map[string]*version, all bool) []Update {
 	var updates []Update
 	for _, path := range slices.Sorted(maps.Keys(c.active)) {
 		old, next := c.active[path], desired[path]
-		if next == nil || next.uid() != old.uid() {
+		if next == nil || !samePod(next, old) {
 			updates = append(updates, old.update(Gone, path, now))
 		}
 	}

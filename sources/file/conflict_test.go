@@ -90,3 +90,14 @@ func TestTwoFilesMaySwapNames(t *testing.T) {
 		}, w.told())
 	})
 }
+
+func TestNewNameUnderTheSameUIDFreesTheOldNameFirst(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.put("b.yaml", pod("p", "b:1", uid("u")))
+		w.start()
+		w.told()
+		w.put("a.yaml", pod("p", "a:1"))
+		w.edit("b.yaml", pod("q", "b:1", uid("u")))
+		require.Equal(t, []string{"gone default/p-n1 b:1", "set default/p-n1 a:1", "set default/q-n1 b:1"}, w.told())
+	})
+}

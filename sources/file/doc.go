@@ -13,7 +13,8 @@
 // so for a moment.
 //
 // An edit gives the pod a new UID (the old one is gone first), unless the
-// manifest has a UID of its own: then it is an update.
+// manifest has a UID of its own and keeps the pod's name: then it is an
+// update.
 //
 // # Two files, one pod
 //

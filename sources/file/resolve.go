@@ -53,7 +53,7 @@ func (c *catalog) byClaim() (running, moved, first []string) {
 		case next == nil:
 		case old == nil:
 			first = append(first, path)
-		case old.uid() == next.uid() && old.fullName() == next.fullName():
+		case samePod(old, next):
 			running = append(running, path)
 		default:
 			moved = append(moved, path)
