@@ -144,10 +144,8 @@ func (c *Containers) event(s *pod.State, container string, eventType, reason, me
 }
 
 // seen is a look at one container of s.
-func seen(s *pod.State, began time.Time, ct pod.Container) pod.Facts {
-	return pod.Facts{pod.Observed{
-		Began: began, Ended: time.Now(), Identity: s.Identity, Partial: true, Containers: []pod.Container{ct},
-	}}
+func seen(s *pod.State, ct pod.Container) pod.Facts {
+	return pod.Facts{pod.Observed{Ended: time.Now(), Identity: s.Identity, Partial: true, Containers: []pod.Container{ct}}}
 }
 
 // retried makes an error of a runtime that is away one that is soon tried

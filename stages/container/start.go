@@ -47,7 +47,7 @@ func (c *Containers) Start(ctx context.Context, st Start) (pod.Facts, error) {
 		ct.State = pod.Running
 		err = crifact.Written(fmt.Errorf("reading the container just started: %w", err), true)
 	}
-	return seen(st.State, time.Time{}, ct), pod.WithReason(reasonRun, retried(err))
+	return seen(st.State, ct), pod.WithReason(reasonRun, retried(err))
 }
 
 func (c *Containers) create(ctx context.Context, st *Start) (id string, err error) {
@@ -100,7 +100,7 @@ func (c *Containers) notStarted(ctx context.Context, st *Start, id string, err e
 	// Having answered, the runtime is done with it; the answer may be missing.
 	uncertain := crifact.Uncertain(err) && (unread != nil || ct.State == pod.Created)
 	err = crifact.Written(fmt.Errorf("starting the container: %w", err), uncertain)
-	return seen(st.State, time.Time{}, ct), pod.WithReason(reasonRun, retried(err))
+	return seen(st.State, ct), pod.WithReason(reasonRun, retried(err))
 }
 
 // read reads a container that this start made or found. With an error it

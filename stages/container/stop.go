@@ -33,7 +33,7 @@ func (c *Containers) Stop(ctx context.Context, s *pod.State, ct pod.Container, g
 	if err != nil {
 		ct.State, ct.Unknown, ct.Detailed, ct.Exit = pod.Exited, false, false, pod.Exit{}
 		err = crifact.Written(fmt.Errorf("reading container %s, just stopped: %w", ct.Name, err), true)
-		return seen(s, time.Time{}, ct), pod.WithReason(reasonKill, retried(err))
+		return seen(s, ct), pod.WithReason(reasonKill, retried(err))
 	}
 	now := crifact.ContainerStatus(status)
 	now.SandboxID = ct.SandboxID
@@ -41,7 +41,7 @@ func (c *Containers) Stop(ctx context.Context, s *pod.State, ct pod.Container, g
 	if now.State != pod.Exited {
 		err = pod.WithReason(reasonKill, fmt.Errorf("container %s was stopped, but the runtime says that it is %s", ct.Name, status.GetState()))
 	}
-	return seen(s, time.Time{}, now), err
+	return seen(s, now), err
 }
 
 // Remove removes a container with its log files, the rotated ones too. The

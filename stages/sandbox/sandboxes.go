@@ -121,14 +121,13 @@ func (b *Sandboxes) options(p *v1.Pod) (Options, error) {
 // returns the sandbox as a fact also when its status could not be read; the
 // error is then an uncertain one.
 func (b *Sandboxes) Create(ctx context.Context, s *pod.State, attempt uint32) (pod.Facts, error) {
-	began := time.Now()
 	id, err := b.run(ctx, s, attempt)
 	if err != nil {
 		b.warn(s, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error())
 		return nil, err
 	}
-	made := pod.Observed{Began: began, Identity: s.Identity, Partial: true}
 	st, err := b.runtime.PodSandboxStatus(ctx, id)
+	made := pod.Observed{Ended: time.Now(), Identity: s.Identity, Partial: true}
 	if err != nil {
 		b.warn(s, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
 		made.Sandboxes = []pod.Sandbox{{ID: id, Attempt: attempt, CreatedAt: time.Now(), Ready: true}}

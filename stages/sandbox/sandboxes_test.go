@@ -62,7 +62,7 @@ func (r *recorder) Event(_ *v1.Pod, fieldPath, eventType, reason, message string
 	r.lines = append(r.lines, fieldPath+" "+eventType+" "+reason+": "+message)
 }
 
-var began = cmpopts.IgnoreFields(pod.Observed{}, "Began")
+var ended = cmpopts.IgnoreFields(pod.Observed{}, "Ended")
 
 func TestCreate(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "resolv.conf")
@@ -78,7 +78,7 @@ func TestCreate(t *testing.T) {
 	require.Empty(t, cmp.Diff(pod.Facts{pod.Observed{
 		Identity: pod.Identity{Name: "web", Namespace: "prod", UID: "u-1"}, Partial: true,
 		Sandboxes: []pod.Sandbox{{ID: "s1", Attempt: 2, CreatedAt: time.Unix(0, 9), Ready: true, IPs: []string{"10.0.0.7"}, Detailed: true}},
-	}}, facts, began))
+	}}, facts, ended))
 	require.Equal(t, []string{"run", "status s1"}, rt.calls)
 	require.Equal(t, "kata", rt.handler)
 	require.Equal(t, "/k/u-1", rt.config.GetLinux().GetCgroupParent())
