@@ -169,30 +169,6 @@ func (n *Node) serveImages(ctx context.Context) error {
 	return errors.Join(n.registry.Push(ctx, images.Demo, demo), n.registry.Push(ctx, images.Pause, pause))
 }
 
-// Pull makes the runtime pull an image.
-func (n *Node) Pull(ctx context.Context, image string) error {
-	_, err := n.crictl(ctx, "pull", image)
-	return err
-}
-
-// PushBusybox puts an image with a shell into the registry, under any name on images.Host. Images of different names are
-// different images.
-func (n *Node) PushBusybox(ctx context.Context, image string) error {
-	path, err := toolbox.Busybox(ctx, n.log)
-	if err != nil {
-		return err
-	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	img, err := images.BuildBusybox(program, image)
-	if err != nil {
-		return err
-	}
-	return n.registry.Push(ctx, image, img)
-}
-
 func (n *Node) tmp() string { return filepath.Join(n.mem, "tmp") }
 
 // lookPath is exec.LookPath for another PATH.

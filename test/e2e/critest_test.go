@@ -36,21 +36,31 @@ func startOld(t *testing.T) *devnode.Node {
 
 func contractTarget(t *testing.T, n *devnode.Node, modern bool) critest.Target {
 	t.Helper()
-	const pullable = images.Host + "/critest:1"
-	require.NoError(t, n.PushBusybox(t.Context(), images.Busybox))
-	require.NoError(t, n.PushBusybox(t.Context(), pullable))
 	client, err := cri.Dial(n.Endpoint)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	require.NoError(t, n.Pull(t.Context(), images.Busybox))
 	logs, err := n.MemDir("critest")
 	require.NoError(t, err)
 	return critest.Target{
 		Events: modern, RuntimeConfig: modern,
-		Image: images.Busybox, Pullable: pullable, Missing: images.Host + "/missing:1",
+		Image: n.Demo, Programs: programs(), Pullable: n.Demo, Missing: images.Host + "/missing:1",
 		CgroupParent: n.CgroupRoot + "/critest", LogRoot: logs,
 		Open: func(t *testing.T, body func(*testing.T, critest.Runtime)) {
 			body(t, critest.Runtime{Client: client, Restart: func() { require.NoError(t, n.RestartRuntime(t.Context())) }})
 		},
+	}
+}
+
+// programs are the suite's, in the image for pods.
+func programs() critest.Programs {
+	return critest.Programs{
+		Wait:     []string{"/bin/sleep"},
+		Stubborn: []string{"/bin/sleep", "-ignore-term"},
+		Exit0:    []string{"/bin/exit", "0"},
+		Exit3:    []string{"/bin/exit", "3"},
+		Say:      []string{"/bin/log", "-every", "1h", "hello"},
+		ExecOut:  []string{"/bin/log", "-n", "1", "out"},
+		ExecFail: []string{"/bin/crash", "-after", "0s", "-code", "7", "err"},
+		ExecSlow: []string{"/bin/sleep", "60"},
 	}
 }

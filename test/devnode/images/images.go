@@ -22,14 +22,10 @@ import (
 // Repository and tag of the images, on the host that manifests name. The runtime is told to find that host at the
 // registry's true address, so that manifests can be read, and used elsewhere, as they are.
 const (
-	Host    = "localhost:5000"
-	Demo    = Host + "/demo:1"    // the program demo as entrypoint, and its commands as /bin/NAME
-	Pause   = Host + "/pause:1"   // for sandboxes
-	Busybox = Host + "/busybox:1" // a shell and its commands, for tests that need one
+	Host  = "localhost:5000"
+	Demo  = Host + "/demo:1"  // the program demo as entrypoint, and its commands as /bin/NAME
+	Pause = Host + "/pause:1" // for sandboxes
 )
-
-// applets are the commands of busybox that have a name in /bin.
-var applets = []string{"sh", "sleep", "echo", "cat", "ls", "id", "env", "true", "false", "touch", "rm", "mkdir", "mount", "ps", "kill", "test", "stat", "grep", "head", "tail", "dd", "wget", "nslookup", "hostname", "date", "seq", "yes", "chmod", "chown", "readlink", "find", "sed", "tr", "wc", "nc", "ip", "umount", "df", "sync", "cp", "mv", "ln", "printf"}
 
 // links are the commands of demo that have a name in /bin.
 var links = []string{"serve", "sleep", "log", "write", "follow", "cat", "ls", "env", "id", "job", "crash", "exit", "get", "pause"}
@@ -40,7 +36,7 @@ func Build(ctx context.Context, repo string) (demo, pause v1.Image, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	content, err := layer("demo", program, links)
+	content, err := layer(program)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,26 +45,6 @@ func Build(ctx context.Context, repo string) (demo, pause v1.Image, err error) {
 	}
 	pause, err = image(content, []string{"/bin/pause"})
 	return demo, pause, err
-}
-
-// BuildBusybox makes an image of a static busybox with a shell as its command. The text makes images different.
-func BuildBusybox(program []byte, text string) (v1.Image, error) {
-	content, err := layer("busybox", program, applets)
-	if err != nil {
-		return nil, err
-	}
-	img, err := image(content, nil)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	cfg = cfg.DeepCopy()
-	cfg.Config.Cmd = []string{"sh"}
-	cfg.Config.Labels = map[string]string{"text": text}
-	return mutate.ConfigFile(img, cfg)
 }
 
 func compile(ctx context.Context, repo string) ([]byte, error) {
@@ -87,8 +63,8 @@ func compile(ctx context.Context, repo string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// layer is the content of an image: a program, links to it, and what programs expect to find.
-func layer(name string, program []byte, links []string) ([]byte, error) {
+// layer is the content of both images: the program, its links, and what programs expect to find.
+func layer(program []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	add := func(h tar.Header, content string) error {
@@ -115,11 +91,11 @@ func layer(name string, program []byte, links []string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/" + name, Mode: 0o755}, string(program)); err != nil {
+	if err := add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/demo", Mode: 0o755}, string(program)); err != nil {
 		return nil, err
 	}
 	for _, link := range links {
-		if err := add(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + link, Linkname: name, Mode: 0o777}, ""); err != nil {
+		if err := add(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + link, Linkname: "demo", Mode: 0o777}, ""); err != nil {
 			return nil, err
 		}
 	}

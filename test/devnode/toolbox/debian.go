@@ -2,7 +2,6 @@ package toolbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,21 +14,6 @@ import (
 func DebianContainerd(ctx context.Context, log io.Writer) (string, error) {
 	root, err := unpacked(ctx, "containerd", log)
 	return filepath.Join(root, "usr", "bin"), err
-}
-
-// Busybox is the path of a static busybox, for tests whose containers need a shell.
-func Busybox(ctx context.Context, log io.Writer) (string, error) {
-	root, err := unpacked(ctx, "busybox-static", log)
-	if err != nil {
-		return "", err
-	}
-	for _, path := range []string{"bin/busybox", "usr/bin/busybox"} {
-		path = filepath.Join(root, path)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("the package busybox-static has no busybox")
 }
 
 // unpacked is a directory in the cache with the files of a Debian package, which is not installed.
