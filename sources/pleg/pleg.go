@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sourcegraph/conc"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -14,8 +15,8 @@ import (
 // Name is the name of the source.
 const Name = "pleg"
 
-// Topics whose events carry a pod.RuntimeStatus. Each is told when its part
-// of it changes.
+// Topics whose events carry a pod.RuntimeStatus, the same on both. Reason and
+// Message are those of the first part that is not ready.
 const (
 	TopicRuntime = "runtime-ready"
 	TopicNetwork = "net-ready"
@@ -48,54 +49,113 @@ type Runtime interface {
 	Reporter
 }
 
-// Config of a Source. Zero durations mean the defaults.
+// Config of a Source. Zero durations and numbers mean the defaults.
 type Config struct {
 	Runtime Runtime
 	// Known lists the pods that are known, of which an absence must be told.
 	Known func() []pod.Key
-	// State returns what is known about a pod, nil for nothing. What it
-	// has in detail is not asked for again. It must not block.
+	// State returns what is known about a pod, nil for nothing. What it has
+	// in detail is not asked for again. Neither function may block.
 	State func(pod.Key) *pod.State
 
 	Relist      time.Duration // between two lists without an event stream (1 s)
 	SlowRelist  time.Duration // the same with a stream (30 s)
 	StatusEvery time.Duration // between two questions to the runtime about itself (5 s)
 	CallTimeout time.Duration // of one read of one object (10 s)
-	Workers     int           // reads of objects at a time (10)
+	Workers     int           // pods that are read in detail at a time (10)
 	SkipEvents  bool          // lists only
 }
 
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&c.Relist, time.Second},
+		{&c.SlowRelist, 30 * time.Second},
+		{&c.StatusEvery, 5 * time.Second},
+		{&c.CallTimeout, 10 * time.Second},
+	} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
+	}
+	if c.Workers <= 0 {
+		c.Workers = 10
+	}
+	return c
+}
+
 // Source is the runtime as a source of facts.
-type Source struct{ cfg Config }
+type Source struct {
+	cfg    Config
+	health health
+}
 
 var _ pipeline.Source[pod.Key, pod.Change] = (*Source)(nil)
 
 // New returns a source; it makes no calls.
-func New(cfg Config) *Source { return &Source{cfg: cfg} }
+func New(cfg Config) *Source { return &Source{cfg: cfg.withDefaults()} }
 
 // Name implements pipeline.Source.
 func (s *Source) Name() string { return Name }
 
-// Run implements pipeline.Source.
+type emitter = func(pipeline.Event[pod.Key, pod.Change])
+
+// Run implements pipeline.Source. A runtime that is away is waited for.
 func (s *Source) Run(ctx context.Context, emit func(pipeline.Event[pod.Key, pod.Change])) error {
-	<-ctx.Done()
+	r := &run{
+		Source: s, emit: emit, soon: make(chan struct{}, 1), ask: make(chan struct{}, 1), back: make(chan struct{}, 1),
+	}
+	var owned conc.WaitGroup
+	r.reader = newReader(&owned, s.cfg.Workers)
+	owned.Go(func() { r.relists(ctx) })
+	owned.Go(func() { r.statuses(ctx) })
+	if s.cfg.SkipEvents {
+		s.health.noStream("switched off")
+	} else {
+		owned.Go(func() { r.streams(ctx) })
+	}
+	owned.Wait()
 	return nil
 }
 
-// Look reads everything the runtime has of one pod, with all details, and
-// returns it as one pod.Observed. It may be called while Run does not run.
-func (s *Source) Look(ctx context.Context, uid types.UID) (pod.Facts, error) { return nil, nil }
+// run is one Run of the source. Its channels have room for one: a wake-up that
+// is there already is not needed twice.
+type run struct {
+	*Source
+	emit    emitter
+	reader  *reader
+	retries retries
+	soon    chan struct{} // list soon
+	ask     chan struct{} // ask the runtime about itself
+	back    chan struct{} // the runtime is back
+}
 
-// Health tells how the source fares. It may be called at any time.
-func (s *Source) Health() Health { return Health{} }
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
 
-// Health is how the source fares.
-type Health struct {
-	Listed    time.Time // begin of the last successful list; zero: never
-	ListErr   error     // of the last list
-	Answered  time.Time // last answer of the runtime about itself
-	StatusErr error     // of the last question
-	Events    bool      // the event stream is open
-	Since     time.Time // since when it is so
-	Why       string    // why there is no event stream
+func (r *run) pod(uid types.UID, c pod.Change) {
+	r.emit(pipeline.Event[pod.Key, pod.Change]{Key: pod.KeyOf(uid), Change: c, Source: Name, Seen: time.Now()})
+}
+
+func (r *run) topic(topic string, c pod.Change) {
+	r.emit(pipeline.Event[pod.Key, pod.Change]{Topic: topic, Change: c, Source: Name, Seen: time.Now()})
+}
+
+// pause waits for d, a wake-up or the end, which is false.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+	case <-t.C:
+	}
+	return true
 }
