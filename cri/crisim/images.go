@@ -20,6 +20,7 @@ type images struct {
 	scripts map[string]Image  // by normalised reference
 	byRef   map[string]*image // ID, tags and digests
 	order   []*image
+	normal  map[string]string // normalised forms of references looked up; empty for what is none
 }
 
 type image struct {
@@ -33,7 +34,7 @@ type image struct {
 }
 
 func newImages(scripted map[string]Image) images {
-	s := images{scripts: map[string]Image{}, byRef: map[string]*image{}}
+	s := images{scripts: map[string]Image{}, byRef: map[string]*image{}, normal: map[string]string{}}
 	for _, ref := range slices.Sorted(maps.Keys(scripted)) {
 		named, err := reference.ParseDockerRef(ref)
 		if err != nil {
@@ -99,11 +100,19 @@ func (s *images) find(ref string) *image {
 	if img := s.byRef["sha256:"+ref]; img != nil {
 		return img
 	}
-	named, err := reference.ParseDockerRef(ref)
-	if err != nil {
-		return nil
+	return s.byRef[s.normalise(ref)]
+}
+
+// normalise remembers its answers: parsing costs more than everything else in a call.
+func (s *images) normalise(ref string) string {
+	n, ok := s.normal[ref]
+	if !ok {
+		if named, err := reference.ParseDockerRef(ref); err == nil {
+			n = named.String()
+		}
+		s.normal[ref] = n
 	}
-	return s.byRef[named.String()]
+	return n
 }
 
 func (s *images) remove(img *image) {
