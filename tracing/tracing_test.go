@@ -1,6 +1,9 @@
 package tracing_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,4 +189,25 @@ func TestOffDropsEverything(t *testing.T) {
 	ctx, done := none.Calls(j).Call(t.Context(), "Version")
 	require.Equal(t, t.Context(), ctx)
 	done(nil)
+}
+
+type counted map[string]int
+
+func (c counted) Call(ctx context.Context, method string) (context.Context, func(error)) {
+	return ctx, func(err error) { c[method+" "+fmt.Sprint(err)]++ }
+}
+
+func TestCallsAreToldToOthers(t *testing.T) {
+	var none *tracing.Provider
+	others := counted{}
+	j := journal.New(journal.Options{})
+	calls := none.Calls(j, others)
+	_, done := calls.Call(t.Context(), "Version")
+	done(nil)
+	j.Begin("u", journal.Start, time.Now())
+	ctx, done := calls.Call(j.Context(t.Context(), "u", id("image", "i")), "PullImage")
+	done(errors.New("no"))
+	require.Equal(t, counted{"Version <nil>": 1, "PullImage no": 1}, others)
+	require.Len(t, j.Episodes("u")[0].Calls, 1)
+	require.NotNil(t, journal.RunOf(ctx))
 }

@@ -177,6 +177,8 @@ func note(s Span) string {
 		return s.Why
 	case s.is(dag.Waiting):
 		return "for " + few(s.On, 3)
+	case s.is(dag.Queued) && s.Class != "":
+		return "for a slot of class " + s.Class
 	default:
 		return s.Do
 	}

@@ -33,7 +33,7 @@ func entries(moves []move) iter.Seq2[dag.ID, dag.Entry] {
 const ms = time.Millisecond
 
 func to(id dag.ID, after time.Duration, s dag.State, on ...dag.ID) move {
-	e := dag.Entry{Key: do("do " + id.Kind), State: s, Since: at(after), On: on}
+	e := dag.Entry{Key: do("do " + id.Kind), Class: id.Kind, State: s, Since: at(after), On: on}
 	if s == dag.Running || s == dag.Done {
 		e.Attempt = 1
 	}
