@@ -44,8 +44,8 @@ type Config struct {
 	Work     *graph.Work
 	Store    *podstore.Store
 	Ledger   Ledger
-	Sources  []string // that this agent has
-	Runtime  string   // scheme of container IDs
+	Sources  []string      // that this agent has
+	Runtime  func() string // scheme of container IDs
 	HostIPs  []string
 	Policy   dag.Policy
 	Observer dag.Observer[pod.Key]
@@ -72,12 +72,13 @@ const topicLedger = "ledger"
 // sourceStage is the source of events that tell the end of a stage.
 const sourceStage = "stage"
 
-// New returns the pipeline of pods and its engine. Both have to be run.
-func New(c Config, o pipeline.Options) (*Pipeline, *Engine) {
+// New returns the domain of pods with its pipeline and its engine, which both
+// have to be run.
+func New(c Config, o pipeline.Options) (*Domain, *Pipeline, *Engine) {
 	d := &Domain{Config: c}
 	d.engine = dag.New(c.Policy, d.deliver, dag.Options[pod.Key]{Observer: c.Observer, Seed: c.Seed})
 	d.events = pipeline.New[pod.Key, pod.Change, *pod.State](d, o)
-	return d.events, d.engine
+	return d, d.events, d.engine
 }
 
 // deliver turns the end of a run into an event.
@@ -128,15 +129,23 @@ func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 	}
 	w := &world{d: d}
 	now := time.Now()
-	g := graph.Build(graph.In{Now: now, State: s, World: w, Config: d.Graph}, d.Work)
+	g := graph.Build(graph.In{Now: now, State: s, World: w, Config: d.Config.Graph}, d.Work)
 	memo, wake := d.engine.Step(k, g)
 	if s.Phase == pod.Forgotten && d.engine.Forget(k) {
 		d.forget(k, s)
 		return pipeline.Next{Forget: true}
 	}
+	d.reborn(k, s)
 	d.reserve(s)
 	d.put(now, podstore.View{Key: k, State: s, Memo: memo})
 	return pipeline.Next{Wake: wake, Reads: w.topics}
+}
+
+// reborn ends what the store and the ledger hold of an earlier life of the UID.
+func (d *Domain) reborn(k pod.Key, s *pod.State) {
+	if old, ok := d.Store.Get(k); ok && old.State.Incarnation != s.Incarnation && d.Ledger.Release(old.State) {
+		d.topic(topicLedger)
+	}
 }
 
 // reserve keeps the ledger in line with the pod's phase. Rooms are entered
@@ -170,7 +179,7 @@ func (d *Domain) put(now time.Time, v podstore.View) {
 
 func (d *Domain) status(now time.Time, v podstore.View, prev *v1.PodStatus) *v1.PodStatus {
 	st := status.Compute(status.In{
-		Now: now, State: v.State, Memo: v.Memo, Runtime: d.Runtime, HostIPs: d.HostIPs, Prev: prev,
+		Now: now, State: v.State, Memo: v.Memo, Runtime: d.Runtime(), HostIPs: d.HostIPs, Prev: prev,
 	})
 	return &st
 }
@@ -189,6 +198,12 @@ func (d *Domain) forget(k pod.Key, s *pod.State) {
 
 func (d *Domain) topic(t string) {
 	d.events.Emit(Event{Topic: t, Source: "store", Seen: time.Now()})
+}
+
+// Look returns the graph that a pod would have in that state, without its
+// work: for plans and pictures. It may be called concurrently.
+func (d *Domain) Look(now time.Time, s *pod.State) *graph.Graph {
+	return graph.Build(graph.In{Now: now, State: s, World: &world{d: d}, Config: d.Config.Graph}, nil)
 }
 
 // world is what one step reads of what pods share.

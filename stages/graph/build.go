@@ -69,7 +69,7 @@ type stop struct {
 
 func (b *builder) stop(st stop, name string) dag.ID {
 	n := dag.Node[pod.Facts]{
-		ID: dag.ID{Kind: KindStop, Of: name}, Need: []dag.ID{st.need}, After: st.after, Owns: ownContainer(name), Class: "teardown",
+		ID: dag.ID{Kind: KindStop, Of: name}, Need: []dag.ID{st.need}, After: st.after, Owns: ownContainer(name), Class: "stop",
 	}
 	if st.why == "" {
 		return b.node(n, nil)
@@ -123,7 +123,7 @@ func more(n int) string {
 // record keeps what the next run of the agent cannot learn elsewhere. Nothing
 // waits for it.
 func (b *builder) record() dag.ID {
-	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindRecord}, Owns: "record"}
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindRecord}, Owns: "record", Class: "state"}
 	if !b.s.Admission.Done && b.s.Removal == nil {
 		return b.node(n, nil) // nothing that the source would not tell again
 	}

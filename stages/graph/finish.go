@@ -40,7 +40,7 @@ func (b *builder) remove() {
 	s := b.s
 	dirs := b.node(dag.Node[pod.Facts]{
 		ID: dag.ID{Kind: KindDirsRemove}, Need: []dag.ID{d.unmount, containers}, Owns: "dirs", Atomic: true,
-		Key: newSum().key("remove directories"), Class: "teardown",
+		Key: newSum().key("remove directories"), Class: KindDirs,
 	}, plain(func(ctx context.Context) error { return b.work.Dirs.Remove(ctx, s) }))
 	record := b.record()
 	b.node(dag.Node[pod.Facts]{

@@ -1,0 +1,159 @@
+// Package app is the composition root: it turns a configuration into a wired
+// agent and runs it. It is the only package that imports everything.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/flowlet/flowlet/cri"
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/journal"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/internal/podstore"
+	"github.com/flowlet/flowlet/pipeline"
+	"github.com/flowlet/flowlet/sources/pleg"
+	"github.com/flowlet/flowlet/stages"
+	"github.com/flowlet/flowlet/stages/admit"
+	"github.com/flowlet/flowlet/stages/graph"
+	"github.com/flowlet/flowlet/stages/status"
+)
+
+// Source is a source of facts about pods.
+type Source = pipeline.Source[pod.Key, pod.Change]
+
+// Parts are what an agent is assembled from. The caller owns them.
+type Parts struct {
+	Config  *config.Config
+	Runtime *cri.Client
+	Sources []Source // of pods; the runtime as a source is added
+	Node    Node
+	Log     *slog.Logger
+	// Observers see every move of every stage; the journal is added.
+	Observers []dag.Observer[pod.Key]
+	// StartTrace is called with each start, stop or restart that ended. Optional.
+	Ended func(journal.Closed)
+	// SkipEvents makes the agent list instead of reading the runtime's events.
+	SkipEvents bool
+}
+
+// Agent is a wired agent. It exists to be run, and to be looked at while it runs.
+type Agent struct {
+	Config  *config.Config
+	Store   *podstore.Store
+	Engine  *stages.Engine
+	Events  *status.Events
+	Journal *journal.Journal
+	PLEG    *pleg.Source
+	Records *podstore.Records
+	Runtime *RuntimeInfo
+	Graph   *graph.Config
+
+	domain   *stages.Domain
+	pipeline *stages.Pipeline
+	log      *slog.Logger
+	restored []pod.Record
+}
+
+// New wires an agent: nothing runs and no call is made yet, but the state
+// files are read.
+func New(p Parts) *Agent {
+	a := &Agent{
+		Config: p.Config, Store: podstore.New(), Events: &status.Events{}, log: p.Log,
+		Records: podstore.OpenRecords(p.Config.RootDir), Runtime: &RuntimeInfo{client: p.Runtime},
+	}
+	a.restore()
+	a.Journal = journal.New(journal.Options{Ended: p.Ended})
+	a.PLEG = pleg.New(pleg.Config{Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, SkipEvents: p.SkipEvents})
+	a.Graph = graphConfig(p.Config)
+	ledger := admit.NewLedger(p.Node.Admission)
+	a.domain, a.pipeline, a.Engine = stages.New(stages.Config{
+		Graph:     a.Graph,
+		Work:      a.work(p, ledger),
+		Store:     a.Store,
+		Ledger:    ledger,
+		Sources:   names(p.Sources),
+		Runtime:   a.Runtime.Name,
+		HostIPs:   p.Node.IPs,
+		Policy:    p.Config.Policy,
+		Observer:  dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
+		Seed:      uint64(time.Now().UnixNano()),
+		Stepped:   a.stepped,
+		Forgotten: a.forgotten,
+	}, pipeline.Options{})
+	for _, s := range append(p.Sources, Source(a.PLEG)) {
+		a.pipeline.Add(s)
+	}
+	return a
+}
+
+func names(sources []Source) []string {
+	var out []string
+	for _, s := range sources {
+		out = append(out, s.Name())
+	}
+	return out
+}
+
+func (a *Agent) state(k pod.Key) *pod.State {
+	v, _ := a.Store.Get(k)
+	return v.State
+}
+
+// restore reads the state files. What cannot be read is told and left alone.
+func (a *Agent) restore() {
+	records, err := a.Records.Load()
+	if err != nil {
+		a.log.Warn("state files", "error", err)
+	}
+	a.restored = records
+}
+
+// shutdownWait is how long a stopping agent waits for effects in flight. What
+// is not done by then ends in the runtime, and the next run of the agent finds it.
+const shutdownWait = 10 * time.Second
+
+// Run runs the agent until ctx ends and returns when all it started has ended,
+// or after shutdownWait with an error. No container is touched on the way out.
+func (a *Agent) Run(ctx context.Context) error {
+	for _, r := range a.restored {
+		a.pipeline.Emit(stages.Event{Key: pod.KeyOf(r.UID), Change: pod.Restored{Record: r}, Source: "state file", Seen: time.Now()})
+	}
+	p := pool.New().WithContext(ctx).WithCancelOnError()
+	p.Go(a.pipeline.Run)
+	p.Go(a.Engine.Run)
+	p.Go(a.Runtime.run)
+	done := make(chan error, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(shutdownWait)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return fmt.Errorf("calls to the runtime did not end within %s of the shutdown and are left behind", shutdownWait)
+	}
+}
+
+// Health returns what is wrong with the agent, or nil.
+func (a *Agent) Health() error {
+	var errs []error
+	if h := a.PLEG.Health(); h.ListErr != nil {
+		errs = append(errs, fmt.Errorf("container runtime: %w", h.ListErr))
+	}
+	if err := a.Records.Health(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flowlet/flowlet/cri"
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/stages/cgroup"
+)
+
+// cgroups asks the runtime for its cgroup driver when the first cgroup is
+// needed, so that a runtime that is away at the start is waited for. A runtime
+// that cannot tell leaves the choice to the configuration.
+type cgroups struct {
+	config      *config.Config
+	runtime     *cri.Client
+	tree        cgroup.Tree
+	allocatable v1.ResourceList
+
+	mu sync.Mutex
+	m  *cgroup.Manager
+}
+
+var _ Cgroups = (*cgroups)(nil)
+
+// Ensure makes the pod's cgroup, and before the first one those of the node.
+func (c *cgroups) Ensure(ctx context.Context, p *v1.Pod) error {
+	m, err := c.manager(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Ensure(ctx, p)
+}
+
+// Remove removes the pod's cgroup.
+func (c *cgroups) Remove(ctx context.Context, s *pod.State) error {
+	m, err := c.manager(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Remove(ctx, s)
+}
+
+// ParentFor names the pod's cgroup in the driver's spelling; empty before the
+// first Ensure.
+func (c *cgroups) ParentFor(p *v1.Pod) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil {
+		return ""
+	}
+	return c.m.ParentFor(p)
+}
+
+func (c *cgroups) values(p *v1.Pod) cgroup.Values {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil {
+		return cgroup.Values{}
+	}
+	return c.m.Values(p)
+}
+
+func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m != nil {
+		return c.m, nil
+	}
+	driver, err := c.driver(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the runtime for its cgroup driver: %w", err)
+	}
+	k := c.config.Kubelet
+	cfg := cgroup.Config{
+		Root: k.CgroupRoot, Driver: driver, PerQOS: *k.CgroupsPerQOS,
+		Limits: cgroup.Limits{CFSQuota: *k.CPUCFSQuota, CFSPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit},
+	}
+	if c.config.EnforcesPods() {
+		cfg.Node = cgroup.NodeValues(c.allocatable)
+	}
+	m, err := cgroup.New(cfg, c.tree)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.EnsureNode(ctx); err != nil {
+		return nil, err
+	}
+	c.m = m
+	return m, nil
+}
+
+func (c *cgroups) driver(ctx context.Context) (cgroup.Driver, error) {
+	rc, err := c.runtime.RuntimeConfig(ctx)
+	switch {
+	case errors.Is(err, cri.ErrUnsupported), err == nil && rc.GetLinux() == nil:
+		return cgroup.Driver(c.config.Kubelet.CgroupDriver), nil
+	case err != nil:
+		return "", err
+	case rc.GetLinux().GetCgroupDriver() == runtimeapi.CgroupDriver_SYSTEMD:
+		return cgroup.Systemd, nil
+	}
+	return cgroup.Cgroupfs, nil
+}

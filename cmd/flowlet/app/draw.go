@@ -1,0 +1,48 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/explain"
+	"github.com/flowlet/flowlet/internal/manifest"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/stages/graph"
+)
+
+// DrawManifest draws the graph that a manifest's pod would begin with on an
+// empty node. No agent is asked.
+func DrawManifest(file string, format explain.Format) (string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return "", fmt.Errorf("reading the manifest: %w", err)
+	}
+	now := time.Now()
+	static, err := manifest.Load(file, data, manifest.Origin{Source: manifest.SourceFile, Location: path, NodeName: "node", Seen: now})
+	if err != nil {
+		return "", err
+	}
+	c, err := config.Load(&config.Flags{RootDir: config.DefaultRootDir})
+	if err != nil {
+		return "", err
+	}
+	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: static.Pod, Source: manifest.SourceFile, Path: path, Seen: now}})
+	g := graph.Build(graph.In{Now: now, State: s, World: emptyNode{}, Config: graphConfig(c)}, nil)
+	return explain.Draw(now, explain.FromGraph(g, nil), format)
+}
+
+// emptyNode is a node with room where nothing runs.
+type emptyNode struct{}
+
+func (emptyNode) Configured(string) bool                { return true }
+func (emptyNode) Synced(string) bool                    { return true }
+func (emptyNode) NameHolder(*pod.State) (pod.Key, bool) { return "", false }
+func (emptyNode) NetworkReady() (bool, string)          { return true, "" }
+func (emptyNode) Room(*pod.State) (bool, []string)      { return true, nil }

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"hash/fnv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/pipeline"
+	"github.com/flowlet/flowlet/sources/file"
+	"github.com/flowlet/flowlet/stages"
+)
+
+// manifests gives the manifest source the shape of the pipeline.
+type manifests struct{ *file.Source }
+
+// Run implements pipeline.Source.
+func (m manifests) Run(ctx context.Context, emit func(stages.Event)) error {
+	return m.Source.Run(ctx, func(u file.Update) { emit(m.event(u)) })
+}
+
+func (m manifests) event(u file.Update) stages.Event {
+	ev := stages.Event{Key: pod.KeyOf(u.UID), Source: m.Name(), Seen: u.Seen}
+	switch u.Kind {
+	case file.Synced:
+		ev.Topic = pipeline.Synced(m.Name())
+	case file.Gone:
+		ev.Change = pod.SpecGone{Source: m.Name(), At: u.Seen}
+	case file.Set:
+		ev.Change = pod.SpecSet{Spec: &pod.Spec{Pod: u.Pod, Source: m.Name(), Path: u.Path, Seen: u.Seen, Sum: sum(u.Revision)}}
+	}
+	return ev
+}
+
+func sum(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// runs reports whether something of that pod is in the runtime.
+func (d *daemon) runs(uid types.UID) bool {
+	v, ok := d.agent.Store.Get(pod.KeyOf(uid))
+	return ok && v.State.HasRemains()
+}

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/stages/admit"
+	"github.com/flowlet/flowlet/stages/cgroup"
+	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/sandbox"
+	"github.com/flowlet/flowlet/stages/volume"
+)
+
+// Where the ecosystem's tools look for links to containers' logs.
+const containerLogs = "/var/log/containers"
+
+// node is this machine as the configuration wants it used; with a simulated
+// runtime nothing of it is touched.
+func (d *daemon) node() (Node, error) {
+	c, k := d.config, d.config.Kubelet
+	capacity, err := admit.Capacity(c.RootDir, int64(k.MaxPods))
+	if err != nil {
+		return Node{}, fmt.Errorf("reading this machine's capacity: %w", err)
+	}
+	allocatable := allocatable(capacity, c)
+	ips := addresses()
+	n := Node{IPs: ips}
+	n.Admission = admit.Config{
+		Allocatable: allocatable, NodeName: c.NodeName, Sysctls: append(admit.SafeSysctls(), k.AllowedUnsafeSysctls...),
+		Labels: map[string]string{
+			v1.LabelHostname: c.NodeName, v1.LabelOSStable: runtime.GOOS, v1.LabelArchStable: runtime.GOARCH,
+		},
+	}
+	tree, err := cgroup.Detect()
+	if err != nil {
+		return Node{}, fmt.Errorf("reading this machine's cgroups: %w", err)
+	}
+	if !d.simulated() {
+		if err := c.CheckHost(config.Host{CgroupV2: tree.V2, SwapOn: swapOn()}); err != nil {
+			return Node{}, err
+		}
+	}
+	n.Sandbox = sandbox.Settings{
+		LogRoot: k.PodLogsDir, ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain, ResolvConf: *k.ResolverConfig, NodeIPs: ips,
+	}
+	n.Container = container.Settings{
+		NodeIPs: ips, Memory: capacity.Memory().Value(), Allocatable: allocatable, CgroupV2: tree.V2,
+		OOMGroup: tree.V2 && (k.SingleProcessOOMKill == nil || !*k.SingleProcessOOMKill), ClusterDomain: k.ClusterDomain,
+		SeccompDir: filepath.Join(c.RootDir, "seccomp"), SeccompDefault: *k.SeccompDefault, LinkDir: containerLogs,
+	}
+	if *k.CPUCFSQuota {
+		n.Sandbox.Period, n.Container.Period = k.CPUCFSQuotaPeriod.Duration, k.CPUCFSQuotaPeriod.Duration
+	}
+	if d.simulated() {
+		n.Sandbox.LogRoot = filepath.Join(c.RootDir, "logs")
+		n.Container.LinkDir = ""
+		n.Cgroups, n.Dirs, n.Volumes = NoCgroups{}, NoDirs{}, NoVolumes{}
+		return n, nil
+	}
+	d.machine(&n, tree, allocatable)
+	return n, nil
+}
+
+// machine adds the parts that change the machine.
+func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList) {
+	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable}
+	vc := volume.Config{
+		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},
+		NodeMemory: allocatable.Memory().Value(), PodMemory: func(p *v1.Pod) int64 { return cgroups.values(p).Memory },
+	}
+	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
+}
+
+func allocatable(capacity v1.ResourceList, c *config.Config) v1.ResourceList {
+	out := maps.Clone(capacity)
+	for name, r := range c.Reserved() {
+		if q, ok := out[name]; ok {
+			q.Sub(r)
+			out[name] = q
+		}
+	}
+	return out
+}
+
+// swapOn reports whether the kernel lists a swap device besides the header.
+func swapOn() bool {
+	data, err := os.ReadFile("/proc/swaps")
+	return err == nil && strings.Count(strings.TrimSpace(string(data)), "\n") > 0
+}
+
+// addresses are the node's own: the one that its default route uses.
+func addresses() []string {
+	// No packet is sent: connecting a UDP socket only picks a source address.
+	c, err := net.Dial("udp", "192.0.2.1:9")
+	if err != nil {
+		return []string{"127.0.0.1"}
+	}
+	defer c.Close()
+	host, _, err := net.SplitHostPort(c.LocalAddr().String())
+	if err != nil {
+		return []string{"127.0.0.1"}
+	}
+	return []string{host}
+}
+
+// dirs gives volume.Dirs the words of package container.
+type dirs struct{ *volume.Dirs }
+
+func (d dirs) WriteHosts(uid types.UID, h container.Hosts) error {
+	return d.Dirs.WriteHosts(uid, volume.Hosts(h))
+}

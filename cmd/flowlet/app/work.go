@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/manifest"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/sources/pleg"
+	"github.com/flowlet/flowlet/stages/admit"
+	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/graph"
+	"github.com/flowlet/flowlet/stages/image"
+	"github.com/flowlet/flowlet/stages/sandbox"
+)
+
+// Node is what the agent knows and changes of the machine besides the runtime.
+type Node struct {
+	Admission admit.Config
+	IPs       []string
+	Cgroups   Cgroups
+	Dirs      Dirs
+	Volumes   Volumes
+	Sandbox   sandbox.Settings
+	Container container.Settings
+}
+
+// Cgroups makes pods' cgroups and names them for the runtime.
+type Cgroups interface {
+	graph.Cgroups
+	ParentFor(p *v1.Pod) string
+}
+
+// Dirs makes pods' directories and the files in them.
+type Dirs interface {
+	graph.Dirs
+	container.Files
+}
+
+// Volumes sets volumes up and says where they are.
+type Volumes interface {
+	graph.Volumes
+	container.Volumes
+}
+
+func graphConfig(c *config.Config) *graph.Config {
+	most := 300 * time.Second
+	if m := c.Kubelet.CrashLoopBackOff.MaxContainerRestartPeriod; m != nil {
+		most = m.Duration
+	}
+	registry := image.Registry
+	if c.SharedPullQueue() {
+		registry = nil
+	}
+	return &graph.Config{
+		CrashInitial: 10 * time.Second,
+		CrashMax:     most,
+		ContainerHash: func(name, ref string) string {
+			return manifest.ContainerHash(&v1.Container{Name: name, Image: ref})
+		},
+		Registry:      registry,
+		RuntimeSource: pleg.Name,
+	}
+}
+
+// work is what the stages do, on this node and this runtime.
+func (a *Agent) work(p Parts, ledger *admit.Ledger) *graph.Work {
+	n := p.Node
+	n.Sandbox.CgroupParent = n.Cgroups.ParentFor
+	qps, burst := p.Config.PullQPS()
+	return &graph.Work{
+		Observer:  observer{a.PLEG},
+		Admission: ledger,
+		Cgroups:   n.Cgroups,
+		Dirs:      n.Dirs,
+		Volumes:   n.Volumes,
+		Images:    image.New(p.Runtime, a.Events, image.Limiter(float64(qps), int(burst))),
+		Sandboxes: sandbox.New(p.Runtime, a.Events, n.Sandbox),
+		Containers: containers{container.New(container.Config{
+			Runtime: p.Runtime, Events: a.Events, Volumes: n.Volumes, Files: n.Dirs,
+			Hash: manifest.ContainerHash, Settings: n.Container, Log: p.Log,
+		})},
+		Records: a.Records,
+	}
+}
+
+// The types below give the stages' packages the shape that the graph wants.
+
+type observer struct{ *pleg.Source }
+
+func (o observer) Look(ctx context.Context, k pod.Key) (pod.Facts, error) {
+	return o.Source.Look(ctx, k.UID())
+}
+
+type containers struct{ *container.Containers }
+
+func (c containers) Start(ctx context.Context, s graph.Start) (pod.Facts, error) {
+	return c.Containers.Start(ctx, container.Start(s))
+}

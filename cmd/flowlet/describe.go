@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flowlet/flowlet/internal/server"
+)
+
+func describe(now time.Time, d server.Detail) string {
+	p := d.Pod
+	var b strings.Builder
+	b.WriteString(table(func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "Name:\t%s\nNamespace:\t%s\nUID:\t%s\n", p.Name, p.Namespace, p.UID)
+		fmt.Fprintf(w, "Status:\t%s\nLife:\t%s\nIP:\t%s\n", word(p), p.Annotations[server.AnnotationPhase], or(p.Status.PodIP, "<none>"))
+		if p.Status.Message != "" {
+			fmt.Fprintf(w, "Message:\t%s\n", p.Status.Message)
+		}
+	}))
+	if len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses) > 0 {
+		b.WriteString("\n" + table(func(w *tabwriter.Writer) {
+			fmt.Fprintln(w, "CONTAINER\tSTATE\tREADY\tRESTARTS\tLAST STATE\tIMAGE")
+			for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+				fmt.Fprintf(w, "%s\t%s\t%t\t%d\t%s\t%s\n", c.Name, state(c.State), c.Ready, c.RestartCount, state(c.LastTerminationState), c.Image)
+			}
+		}))
+	}
+	if len(d.Why.Blocking) > 0 {
+		b.WriteString("\n" + d.Why.Text())
+	}
+	b.WriteString("\n" + events(now, d))
+	return b.String()
+}
+
+func state(s v1.ContainerState) string {
+	switch {
+	case s.Running != nil:
+		return "Running"
+	case s.Terminated != nil:
+		return fmt.Sprintf("%s (exit %d)", or(s.Terminated.Reason, "Terminated"), s.Terminated.ExitCode)
+	case s.Waiting != nil:
+		return or(s.Waiting.Reason, "Waiting")
+	}
+	return "-"
+}
+
+func events(now time.Time, d server.Detail) string {
+	if len(d.Events) == 0 {
+		return "No events.\n"
+	}
+	return table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "AGE\tTYPE\tREASON\tOBJECT\tMESSAGE")
+		for _, e := range d.Events {
+			at := duration.HumanDuration(now.Sub(e.Last))
+			if e.Count > 1 {
+				at += fmt.Sprintf(" (x%d over %s)", e.Count, duration.HumanDuration(now.Sub(e.First)))
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", at, e.Type, e.Reason, or(e.FieldPath, "pod"), e.Message)
+		}
+	})
+}
+
+func nodeText(now time.Time, n server.Node) string {
+	var b strings.Builder
+	b.WriteString(table(func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "Node:\t%s\nAgent:\tflowlet %s, running for %s\n", n.Name, n.Version, duration.HumanDuration(now.Sub(n.Started)))
+		fmt.Fprintf(w, "Pods:\t%d\n", n.Pods)
+		r := n.Runtime
+		fmt.Fprintf(w, "Runtime:\t%s %s at %s\n", r.Name, r.Version, r.Endpoint)
+		fmt.Fprintf(w, "Runtime ready:\t%t\nNetwork ready:\t%t\n", r.Ready, r.NetworkReady)
+		if r.Message != "" {
+			fmt.Fprintf(w, "Runtime says:\t%s (for %s)\n", r.Message, duration.HumanDuration(now.Sub(r.Since)))
+		}
+		fmt.Fprintf(w, "Runtime events:\t%s\n", or(r.Events, "unknown"))
+	}))
+	b.WriteString("\n")
+	for _, c := range n.Checks {
+		if c.Error == "" {
+			fmt.Fprintf(&b, "ok      %s\n", c.Name)
+		} else {
+			fmt.Fprintf(&b, "FAILED  %s: %s\n", c.Name, c.Error)
+		}
+	}
+	if len(n.Left) > 0 {
+		fmt.Fprintf(&b, "\nLeft alone, their source is not configured here: %s\n", strings.Join(n.Left, ", "))
+	}
+	return b.String()
+}

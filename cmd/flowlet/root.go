@@ -1,0 +1,51 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/server"
+)
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "flowlet",
+		Short:         "A Kubernetes node agent in which everything that is done for a pod is a stage in the pod's graph",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), planCommand(), simCommand(), versionCommand())
+	return cmd
+}
+
+// ask are the flags of commands that ask a running agent.
+type ask struct {
+	root   string
+	output string
+}
+
+func (a *ask) flags(cmd *cobra.Command, outputs string) {
+	cmd.Flags().StringVar(&a.root, "root-dir", config.DefaultRootDir, "root directory of the agent that is asked")
+	cmd.Flags().StringVarP(&a.output, "output", "o", "", "output: "+outputs+"; text when empty")
+}
+
+func (a *ask) client() *server.Client { return server.NewClient(a.root) }
+
+// print writes v as JSON, or text.
+func (a *ask) print(w io.Writer, v any, text func() string) error {
+	switch a.output {
+	case "", "text":
+		_, err := io.WriteString(w, text())
+		return err
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	return fmt.Errorf("-o %s: unknown output, use text or json", a.output)
+}

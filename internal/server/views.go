@@ -1,0 +1,115 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/explain"
+	"github.com/flowlet/flowlet/internal/journal"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/internal/podstore"
+)
+
+// AnnotationPhase tells where a pod stands in its life on the node.
+const AnnotationPhase = "flowlet.dev/phase"
+
+// Pod returns a view as an API object: the spec and status, or for a pod
+// without a spec what the runtime's labels say. The result is the caller's.
+func Pod(v podstore.View) *v1.Pod {
+	id := v.State.Identity
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: id.Name, Namespace: id.Namespace, UID: id.UID}}
+	if spec := v.State.Pod(); spec != nil {
+		p = spec.DeepCopy()
+	}
+	p.APIVersion, p.Kind = "v1", "Pod"
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnotationPhase, v.State.Phase.String())
+	if v.Status != nil {
+		v.Status.DeepCopyInto(&p.Status)
+	}
+	if r := v.State.Removal; r != nil {
+		at := metav1.NewTime(r.Deadline())
+		grace := int64(r.Grace / time.Second)
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &grace
+	}
+	return p
+}
+
+func name(v podstore.View) string { return v.State.Identity.Namespace + "/" + v.State.Identity.Name }
+
+func (a *Agent) why(v podstore.View) explain.Report {
+	now := time.Now()
+	s := explain.Subject{Pod: name(v), Phase: v.State.Phase.String(), Stages: a.stages(now, v), Owners: map[string]explain.Work{}}
+	for _, q := range a.Queues() {
+		s.Queues = append(s.Queues, a.queue(q))
+	}
+	for _, other := range a.Store.All() {
+		for id, e := range other.Memo {
+			if e.InFlight() && e.Owns != "" {
+				s.Owners[e.Owns] = explain.Work{Pod: name(other), Stage: id.String(), Since: e.Since}
+			}
+		}
+	}
+	return explain.Why(now, s)
+}
+
+func (a *Agent) queue(q dag.Queue[pod.Key]) explain.Queue {
+	out := explain.Queue{Class: q.Class, Slots: q.Row.Slots, Stopped: q.Stopped}
+	for _, r := range q.Running {
+		out.Running = append(out.Running, a.work(r.Ref, r.Since))
+	}
+	for _, r := range q.Lost {
+		out.Lost = append(out.Lost, a.work(r.Ref, r.Since))
+	}
+	for _, w := range q.Waiting {
+		out.Waiting = append(out.Waiting, a.work(w.Ref, w.Since))
+	}
+	return out
+}
+
+func (a *Agent) work(r dag.Ref[pod.Key], since time.Time) explain.Work {
+	w := explain.Work{Pod: string(r.Key), Stage: r.ID.String(), Since: since}
+	if v, ok := a.Store.Get(r.Key); ok {
+		w.Pod = name(v)
+	}
+	return w
+}
+
+func (a *Agent) policy() Policy {
+	p := Policy{Schema: PolicySchema}
+	for _, q := range a.Queues() {
+		b := q.Row.Backoff
+		row := ClassRow{
+			Name: q.Class, Slots: q.Row.Slots, Order: string(q.Row.Order), MaxLost: q.Row.MaxLost,
+			Running: len(q.Running), Waiting: len(q.Waiting), Lost: len(q.Lost),
+		}
+		if row.Order == "" {
+			row.Order = string(dag.ByPriority)
+		}
+		if q.Row.Deadline > 0 {
+			row.Deadline = q.Row.Deadline.String()
+		}
+		if b.Initial > 0 {
+			row.Backoff = fmt.Sprintf("%s to %s", b.Initial, b.Max)
+		}
+		p.Classes = append(p.Classes, row)
+		if row.Running+row.Waiting+row.Lost > 0 {
+			p.Work = append(p.Work, a.queue(q))
+		}
+	}
+	return p
+}
+
+func traceOf(v podstore.View, e journal.Episode) explain.Trace {
+	w := explain.Window{From: e.Began, To: e.Ended}
+	if e.Ended.IsZero() {
+		w.To = time.Now()
+	}
+	return explain.Describe(explain.Trace{
+		Pod: name(v), UID: string(v.Key), Kind: string(e.Kind), From: w.From, To: w.To,
+		Outcome: e.Outcome, Spans: explain.Spans(e.Entries(), w),
+	})
+}
