@@ -101,7 +101,8 @@ func outside(dir string) int {
 		return fail("write down what is to be made", err)
 	}
 	code := runInit(st.Dir)
-	if err := sweepDir(dir); err != nil {
+	// The state is needed even if a program, or somebody, removed the work directory.
+	if err := errors.Join(st.Save(), sweepDir(dir)); err != nil {
 		return fail("clean up", err)
 	}
 	return code

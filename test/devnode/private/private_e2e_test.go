@@ -149,6 +149,17 @@ func TestNextRunCleansUpAfterAKill(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(mounts[0].Path, st.Cgroup))
 }
 
+func TestNothingIsLeftWhenTheDirectoryWasRemoved(t *testing.T) {
+	noLeak(t)
+	dir := filepath.Join(t.TempDir(), "work")
+	cmd, _ := program(t, dir, "WAIT=1")
+	start(t, cmd)
+	require.NoError(t, os.Rename(dir, dir+".moved")) // removing would go into what is mounted there
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, 43, cmd.ProcessState.ExitCode())
+}
+
 // start starts the program and waits until it is inside and ready.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()

@@ -47,11 +47,19 @@ func New(dir string) (State, error) {
 	if st.PodCIDR, err = freeSubnet(id[0]); err != nil {
 		return State{}, err
 	}
+	return st, st.Save()
+}
+
+// Save writes the state file, and the work directory when somebody removed it.
+func (st State) Save() error {
 	b, err := json.MarshalIndent(st, "", "  ")
 	if err != nil {
-		return State{}, err
+		return err
 	}
-	return st, os.WriteFile(filepath.Join(dir, stateFile), append(b, '\n'), 0o644)
+	if err := os.MkdirAll(st.Dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(st.Dir, stateFile), append(b, '\n'), 0o644)
 }
 
 // Load reads the state of the node in dir. The error is fs.ErrNotExist when none was made or all was taken away.
