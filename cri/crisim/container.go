@@ -20,7 +20,7 @@ func (r *runtimeServer) CreateContainer(ctx context.Context, req *runtimeapi.Cre
 		target:  target,
 		slot:    true,
 		prepare: func() error { return r.prepareContainer(c, req) },
-		abort:   func() { r.store.release(c.name, c.id) },
+		abort:   func(error) { r.store.release(c.name, c.id) },
 		effect: func(context.Context) (*runtimeapi.CreateContainerResponse, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -85,7 +85,12 @@ func (r *runtimeServer) StartContainer(ctx context.Context, req *runtimeapi.Star
 			}
 			return err
 		},
-		abort: func() { c.starting = false },
+		abort: func(err error) {
+			c.starting = false
+			if isContextEnd(err) {
+				c.failStart(err)
+			}
+		},
 		effect: func(context.Context) (*runtimeapi.StartContainerResponse, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -45,12 +45,20 @@ func (p *process) closeLog() {
 	}
 }
 
-// start runs the process of a created container; when it cannot, the container is left exited, as in containerd.
+// failStart leaves a created container exited, as containerd does after an error of StartContainer, also when the caller
+// gave up. There is no event.
+func (c *container) failStart(err error) {
+	if c.state != runtimeapi.ContainerState_CONTAINER_CREATED {
+		return
+	}
+	c.state, c.listed, c.finished = runtimeapi.ContainerState_CONTAINER_EXITED, nil, time.Now().UnixNano()
+	c.exitCode, c.reason, c.message = codeStartError, reasonStartError, err.Error()
+}
+
+// start runs the process of a created container.
 func (r *Runtime) start(c *container) error {
 	if err := r.startError(c); err != nil {
-		c.state, c.listed = runtimeapi.ContainerState_CONTAINER_EXITED, nil
-		c.finished = time.Now().UnixNano()
-		c.exitCode, c.reason, c.message = codeStartError, reasonStartError, err.Error()
+		c.failStart(err)
 		return err
 	}
 	c.state, c.listed, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, nil, time.Now().UnixNano()

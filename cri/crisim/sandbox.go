@@ -27,7 +27,7 @@ func (r *runtimeServer) RunPodSandbox(ctx context.Context, req *runtimeapi.RunPo
 			}
 			return r.store.reserve("sandbox", b.name, b.id)
 		},
-		abort: func() { r.store.release(b.name, b.id) },
+		abort: func(error) { r.store.release(b.name, b.id) },
 		effect: func(context.Context) (*runtimeapi.RunPodSandboxResponse, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -15,7 +15,7 @@ type op[Resp any] struct {
 	slot    bool                                // holds one of Config.Slots while it works
 	extra   time.Duration                       // latency on top of the method's
 	prepare func() error                        // on arrival, with r.mu held; optional
-	abort   func()                              // undoes prepare when effect is not reached, with r.mu held; optional
+	abort   func(error)                         // undoes prepare when effect fails or is not reached, with r.mu held; optional
 	effect  func(context.Context) (Resp, error) // takes r.mu itself
 	made    func(Resp) string                   // ID of what was made, for the call log; optional
 }
@@ -44,12 +44,12 @@ func attempt[Resp any](ctx context.Context, r *Runtime, o op[Resp]) (resp Resp, 
 		return resp, err
 	}
 	if err := r.work(ctx, o.target.Method, o.slot, do, o.extra); err != nil {
-		r.unclaim(o.abort)
+		r.unclaim(o.abort, err)
 		return resp, err
 	}
 	resp, err = o.effect(ctx)
 	if err != nil {
-		r.unclaim(o.abort)
+		r.unclaim(o.abort, err)
 		return resp, err
 	}
 	if err := sleep(ctx, do.slowReply); err != nil {
@@ -67,13 +67,13 @@ func (r *Runtime) claim(prepare func() error) error {
 	return prepare()
 }
 
-func (r *Runtime) unclaim(abort func()) {
+func (r *Runtime) unclaim(abort func(error), err error) {
 	if abort == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	abort()
+	abort(err)
 }
 
 // work is the time that passes between arrival and effect, and the faults that prevent the effect.
@@ -130,7 +130,7 @@ func later[Resp any](ctx context.Context, r *Runtime, o op[Resp], d time.Duratio
 	r.after(d, func() {
 		resp, err := o.effect(detached)
 		if err != nil {
-			r.unclaim(o.abort)
+			r.unclaim(o.abort, err)
 		}
 		done <- result{resp, err}
 	})
@@ -170,6 +170,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 var errDown = status.Error(codes.Unavailable, "container runtime is down")
 
 func ended(ctx context.Context) error { return status.FromContextError(ctx.Err()).Err() }
+
+func isContextEnd(err error) bool {
+	c := status.Code(err)
+	return c == codes.Canceled || c == codes.DeadlineExceeded
+}
 
 func notFound(format string, args ...any) error {
 	return status.Error(codes.NotFound, fmt.Sprintf(format, args...)+": not found")

@@ -48,6 +48,28 @@ var stopContract = []contract{
 		require.True(e, cri.IsUncertain(err))
 		require.Equal(e, runtimeapi.ContainerState_CONTAINER_RUNNING, e.status(id).GetState())
 	}},
+	{"start/given up ends, sooner or later, in a state that tells", func(e *env) {
+		for _, after := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond} {
+			id := e.create(e.run(waits), waits, 0)
+			ctx, cancel := context.WithTimeout(e.ctx, after)
+			err := e.Client.StartContainer(ctx, id)
+			cancel()
+			e.until("the runtime has finished with it", func() bool {
+				s := e.status(id)
+				switch s.GetState() {
+				case runtimeapi.ContainerState_CONTAINER_RUNNING:
+					return true
+				case runtimeapi.ContainerState_CONTAINER_EXITED:
+					require.Error(e, err)
+					require.Equal(e, "StartError", s.GetReason())
+					return true
+				default: // not begun, or under way
+					err := e.Client.StartContainer(e.ctx, id)
+					return err == nil
+				}
+			})
+		}
+	}},
 	{"stop/of a created container leaves it created", func(e *env) {
 		id := e.create(e.run(waits), waits, 0)
 		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
