@@ -1,6 +1,10 @@
 package pod
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // Sidecar reports whether an init container is one that keeps running beside
 // the others (restartPolicy Always).
@@ -9,9 +13,12 @@ func Sidecar(c *v1.Container) bool {
 }
 
 // Restarts reports whether a container that ended is to be started again, by
-// its own restart policy and then the pod's. Init containers of a pod with
+// the rules for its exit code, its own restart policy and then the pod's. Init containers of a pod with
 // policy Always restart on failure only.
 func Restarts(p *v1.Pod, c *v1.Container, init bool, ended Container) bool {
+	if ended.State == Exited && ended.Detailed && ruled(c, ended.Exit.Code) {
+		return true
+	}
 	policy := p.Spec.RestartPolicy
 	if init && policy == v1.RestartPolicyAlways {
 		policy = v1.RestartPolicyOnFailure
@@ -27,6 +34,21 @@ func Restarts(p *v1.Pod, c *v1.Container, init bool, ended Container) bool {
 	default:
 		return true
 	}
+}
+
+// ruled reports whether the first rule that matches the exit code restarts the
+// container.
+func ruled(c *v1.Container, code int32) bool {
+	for _, r := range c.RestartPolicyRules {
+		if r.ExitCodes == nil {
+			continue
+		}
+		in := slices.Contains(r.ExitCodes.Values, code)
+		if in == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
+			return r.Action == v1.ContainerRestartRuleActionRestart
+		}
+	}
+	return false
 }
 
 // Initialized reports whether a regular container was made in that sandbox:

@@ -43,6 +43,36 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
+func TestRestartRulesByExitCode(t *testing.T) {
+	never := v1.ContainerRestartPolicyNever
+	rule := func(op v1.ContainerRestartRuleOnExitCodesOperator, codes ...int32) v1.ContainerRestartRule {
+		return v1.ContainerRestartRule{
+			Action:    v1.ContainerRestartRuleActionRestart,
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: op, Values: codes},
+		}
+	}
+	exit := func(code int32) pod.Container {
+		return pod.Container{State: pod.Exited, Detailed: true, Exit: pod.Exit{Code: code}}
+	}
+	for name, tc := range map[string]struct {
+		rule  v1.ContainerRestartRule
+		ended pod.Container
+		want  bool
+	}{
+		"in":                 {rule("In", 42, 43), exit(43), true},
+		"not in the list":    {rule("In", 42), exit(1), false},
+		"not in":             {rule("NotIn", 0), exit(1), true},
+		"but it is":          {rule("NotIn", 1), exit(1), false},
+		"lost has no code":   {rule("In", 0), pod.Container{State: pod.Running, Gone: true}, false},
+		"unclear, no detail": {rule("In", 0), pod.Container{State: pod.Exited, Gone: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &v1.Container{RestartPolicy: &never, RestartPolicyRules: []v1.ContainerRestartRule{tc.rule}}
+			require.Equal(t, tc.want, pod.Restarts(newPod(), c, false, tc.ended))
+		})
+	}
+}
+
 func TestComplete(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
 	policy := func(rp v1.RestartPolicy) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.RestartPolicy = rp } }

@@ -30,7 +30,7 @@ const CrashLoop = "crash-loop back-off"
 // In is all that a status is made from.
 type In struct {
 	Now   time.Time
-	State *pod.State // with a Spec
+	State *pod.State
 	Memo  dag.Memo
 	// Runtime is the scheme of container IDs: the runtime's name, as "containerd".
 	Runtime string
@@ -53,10 +53,14 @@ type Verdict struct {
 	Disruption bool // tell it in the condition DisruptionTarget too
 }
 
-// Compute returns the status of a pod. It is pure. The result may share
-// memory with Prev, so both are to be treated as read-only.
+// Compute returns the status of a pod; the zero status for one without a spec.
+// It is pure. The result may share memory with Prev, so both are to be treated
+// as read-only.
 func Compute(in In) v1.PodStatus {
 	c := &computation{In: in, p: in.State.Pod()}
+	if c.p == nil {
+		return v1.PodStatus{}
+	}
 	if c.Prev == nil {
 		c.Prev = &c.p.Status // what the API server last showed; empty for a manifest
 	}

@@ -432,6 +432,11 @@ func TestTheSameFactsGiveTheSameStatus(t *testing.T) {
 	require.Empty(t, cmp.Diff(first, w.compute()))
 }
 
+func TestAPodWithoutASpecHasNoStatus(t *testing.T) {
+	s, _ := pod.Fold(nil, ready)
+	require.Equal(t, v1.PodStatus{}, status.Compute(status.In{State: s}))
+}
+
 func BenchmarkCompute(b *testing.B) {
 	w := newWorld(containers("a", "b"), inits("i")).with(admitted, ready, seen(exited("i", 0, 0), running("a", 0), running("b", 0)))
 	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: w.pod, Source: w.source, Seen: t0}})
