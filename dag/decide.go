@@ -42,9 +42,9 @@ type ownership struct {
 	state  State
 }
 
-// decide is Decide. ended lists the objects of runs that ended so recently
-// that the graph may have been built without their facts: what the graph says
-// about these objects is put off to the next step.
+// decide is Decide. ended lists the runs that ended so recently that the graph
+// may have been built without their facts: what the graph says about their
+// objects, and what needs them, is put off to the next step.
 func decide[F any](now time.Time, m Memo, g *Graph[F], ended []ownership) *decision[F] {
 	d := &decision[F]{now: now, before: m, out: m, owned: append(inFlight(m), ended...)}
 	known := 0
@@ -117,10 +117,10 @@ func (d *decision[F]) candidate(n *Node[F], e Entry) Entry {
 	if e.Key == n.Key {
 		to.Attempt, to.Err = e.Attempt, e.Err
 	}
-	if to.On = d.keep(n.Need, notDone); to.On != nil {
+	if to.On = d.keep(n.Need, d.notDone); to.On != nil {
 		return to
 	}
-	if to.On = d.keep(n.After, runsOrCould); to.On != nil {
+	if to.On = d.keep(n.After, d.runsOrCould); to.On != nil {
 		return to
 	}
 	if h := n.Hold; h.Why != "" && (h.Until.IsZero() || d.now.Before(h.Until)) {
@@ -144,15 +144,35 @@ func waitingForObject(to Entry, o ownership) Entry {
 	return to
 }
 
-func notDone(s State) bool     { return s != Done }
-func runsOrCould(s State) bool { return s == Running || s == Queued }
+// notDone: a stage whose facts may be missing from the graph is as good as
+// running for those that need it.
+func (d *decision[F]) notDone(id ID) bool {
+	return d.out[id].State != Done || d.unfolded(id)
+}
 
-// keep returns those of ids whose new state is blocking, nil if none is. They
-// come earlier in the graph, so they are decided already.
-func (d *decision[F]) keep(ids []ID, blocking func(State) bool) []ID {
+func (d *decision[F]) runsOrCould(id ID) bool {
+	s := d.out[id].State
+	return s == Running || s == Queued
+}
+
+// unfolded reports whether a run of the stage has ended so recently that its
+// facts may be missing from the graph, and then asks for another look.
+func (d *decision[F]) unfolded(id ID) bool {
+	for _, o := range d.owned {
+		if o.state == Done && o.id == id {
+			d.lookAgain(d.now)
+			return true
+		}
+	}
+	return false
+}
+
+// keep returns those of ids that are blocking, nil if none is. They come
+// earlier in the graph, so they are decided already.
+func (d *decision[F]) keep(ids []ID, blocking func(ID) bool) []ID {
 	var on []ID
 	for _, id := range ids {
-		if blocking(d.out[id].State) {
+		if blocking(id) {
 			on = append(on, id)
 		}
 	}
@@ -161,6 +181,9 @@ func (d *decision[F]) keep(ids []ID, blocking func(State) bool) []ID {
 
 // owner says which stage has the object, among those that count.
 func (d *decision[F]) owner(object string, counts func(ownership) bool) (ownership, bool) {
+	if object == "" {
+		return ownership{}, false
+	}
 	for _, o := range d.owned {
 		if o.object == object && counts(o) {
 			if o.state == Done {

@@ -72,7 +72,7 @@ func attempt(n int) func(*dag.Entry)      { return func(e *dag.Entry) { e.Attemp
 func failed(err error, n int) func(*dag.Entry) {
 	return func(e *dag.Entry) { e.Err, e.Attempt = err, n }
 }
-func atomic(e *dag.Entry) { e.Atomic = true }
+func isAtomic(e *dag.Entry) { e.Atomic = true }
 
 func TestDecide(t *testing.T) {
 	type want struct {
@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 		"something to do starts": {
 			graph: graph(node{ID: a, Key: key("x"), Owns: "o", Class: "c", Atomic: true}),
 			want: want{
-				out:   dag.Memo{a: is(dag.Queued, "x", owns("o"), atomic, func(e *dag.Entry) { e.Class = "c" })},
+				out:   dag.Memo{a: is(dag.Queued, "x", owns("o"), isAtomic, func(e *dag.Entry) { e.Class = "c" })},
 				start: ids("a"),
 			},
 		},
@@ -250,9 +250,9 @@ func TestDecide(t *testing.T) {
 			want:  want{out: dag.Memo{a: was(dag.Running, "x")}, cancel: ids("a")},
 		},
 		"running atomic with another key: ends by itself": {
-			memo:  dag.Memo{a: was(dag.Running, "x", atomic)},
+			memo:  dag.Memo{a: was(dag.Running, "x", isAtomic)},
 			graph: graph(node{ID: a, Key: key("y")}),
-			want:  want{out: dag.Memo{a: was(dag.Running, "x", atomic)}},
+			want:  want{out: dag.Memo{a: was(dag.Running, "x", isAtomic)}},
 		},
 		"lost with another key: nothing beside it": {
 			memo:  dag.Memo{a: was(dag.Lost, "x")},
@@ -317,10 +317,10 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"nothing to do, object in flight: nobody knows yet": {
-			memo:  dag.Memo{a: was(dag.Running, "create", owns("o"), atomic)},
+			memo:  dag.Memo{a: was(dag.Running, "create", owns("o"), isAtomic)},
 			graph: graph(node{ID: b, Owns: "o"}),
 			want: want{out: dag.Memo{
-				a: was(dag.Running, "create", owns("o"), atomic),
+				a: was(dag.Running, "create", owns("o"), isAtomic),
 				b: is(dag.Waiting, "", on("a"), owns("o"), why("o")),
 			}},
 		},
@@ -340,13 +340,13 @@ func TestDecide(t *testing.T) {
 		// Stages that the graph lacks.
 		"gone from the graph": {
 			memo: dag.Memo{
-				id("running"): was(dag.Running, "x"), id("atomic"): was(dag.Running, "x", atomic), id("lost"): was(dag.Lost, "x"),
+				id("running"): was(dag.Running, "x"), id("atomic"): was(dag.Running, "x", isAtomic), id("lost"): was(dag.Lost, "x"),
 				id("queued"): was(dag.Queued, "x"), id("done"): was(dag.Done, "x"), id("failed"): was(dag.Failed, "x", failed(errPull, 1), until(late)),
 			},
 			graph: graph(),
 			want: want{
 				out: dag.Memo{
-					id("running"): was(dag.Running, "x"), id("atomic"): was(dag.Running, "x", atomic), id("lost"): was(dag.Lost, "x"),
+					id("running"): was(dag.Running, "x"), id("atomic"): was(dag.Running, "x", isAtomic), id("lost"): was(dag.Lost, "x"),
 				},
 				cancel: ids("queued", "running"),
 			},

@@ -78,8 +78,8 @@ func New[K comparable, F any](policy Policy, deliver func(k K, id ID, facts F, e
 //
 // A run's facts travel from deliver to the graph while the engine goes on. So
 // the first step after a run ended says nothing about the object that the run
-// changed and asks for another step at once: that one has a graph that was
-// built after the facts were delivered.
+// changed, starts nothing that needs its stage, and asks for another step at
+// once: that one has a graph that was built after the facts were delivered.
 func (e *Engine[K, F]) Step(k K, g *Graph[F]) (Memo, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -170,14 +170,12 @@ func (e *Engine[K, F]) move(f *flow[K, F], id ID, to Entry) {
 	e.observer.Moved(f.key, id, from, to)
 }
 
-// unfolded returns the objects about which the next graph may not know the
-// newest facts, and lets go of those whose facts the graph after it must have.
+// unfolded returns the ended runs whose facts the next graph may not know, and
+// lets go of those whose facts the graph after it must have.
 func (f *flow[K, F]) unfolded() []ownership {
 	var objects []ownership
 	for _, r := range f.ended {
-		if r.node.Owns != "" {
-			objects = append(objects, ownership{r.node.Owns, r.node.ID, Done})
-		}
+		objects = append(objects, ownership{r.node.Owns, r.node.ID, Done})
 	}
 	f.ended = slices.DeleteFunc(f.ended, func(r *run[K, F]) bool { return r.delivered })
 	return objects

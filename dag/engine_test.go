@@ -358,6 +358,20 @@ func TestForget(t *testing.T) {
 // The facts of a run may miss the graph of the step that comes next: that
 // step must not draw conclusions from it about the object that was changed.
 func TestFactsOnTheirWay(t *testing.T) {
+	bubble(t, "what needs the stage waits a step longer", func(t *testing.T) {
+		w := engine(t, nil)
+		a, b := work("a", "x", takes(s)), work("b", "with the facts of a", takes(s))
+		b.Need = ids("a")
+		w.step("k", a, b)
+		w.pass(s)
+		memo, next := w.Step("k", graph(a, b))
+		require.Equal(t, dag.Waiting, memo[id("b")].State)
+		require.Equal(t, time.Now(), next)
+		memo, next = w.Step("k", graph(a, b))
+		require.Equal(t, dag.Running, memo[id("b")].State)
+		require.Zero(t, next)
+		w.pass(s)
+	})
 	create := node{ID: id("create"), Key: key("x"), Owns: "c1", Atomic: true, Run: takes(s).Run}
 	stop := node{ID: id("stop"), Owns: "c1"} // by a state in which c1 is not there
 	remove := node{ID: id("remove"), Key: key("y"), Need: ids("stop"), Run: takes(s).Run}

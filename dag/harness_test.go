@@ -76,11 +76,21 @@ func (w *world) run() {
 	})
 }
 
-// step steps a key with a graph of nodes and returns the memo once all is quiet.
+// step steps a key with a graph of nodes, again while the engine asks for it at
+// once, and returns the memo when all is quiet.
 func (w *world) step(k string, nodes ...node) dag.Memo {
-	w.Step(k, graph(nodes...))
-	synctest.Wait()
+	w.stepGraph(k, graph(nodes...))
 	return w.Memo(k)
+}
+
+func (w *world) stepGraph(k string, g *dag.Graph[int]) {
+	for {
+		_, next := w.Step(k, g)
+		synctest.Wait()
+		if next.IsZero() || next.After(time.Now()) {
+			return
+		}
+	}
 }
 
 // pass lets virtual time pass.

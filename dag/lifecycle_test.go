@@ -109,8 +109,7 @@ func TestSettledStep(t *testing.T) {
 		w := engine(t, nil)
 		g := chain(15)
 		for range 16 {
-			w.Step("k", g)
-			synctest.Wait()
+			w.stepGraph("k", g)
 		}
 		moves := len(w.recorder.Moves())
 		before := w.Memo("k")

@@ -13,12 +13,11 @@ import (
 	"github.com/flowlet/flowlet/dag/dagtest"
 )
 
-// queued steps one key with one stage of a class and a priority.
+// enqueue steps one key with one stage of a class and a priority.
 func (w *world) enqueue(k, class string, priority int, stage *dagtest.Stage) {
 	g := graph(node{ID: id("a"), Key: key("x"), Class: class, Run: stage.Run})
 	g.Priority = priority
-	w.Step(k, g)
-	synctest.Wait()
+	w.stepGraph(k, g)
 }
 
 // started returns the keys in the order in which they were started.

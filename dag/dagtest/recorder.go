@@ -21,9 +21,10 @@ type Move[K comparable] struct {
 // Recorder is an observer that records all moves and checks each: it begins
 // where the move before it ended, without a gap, and is one that can be.
 type Recorder[K comparable] struct {
-	// Also, if not nil, is called with each move and the memo of its key after
-	// it, and returns a sentence if it does not like it. It must not block.
-	Also func(m Move[K], now dag.Memo) string
+	// Also, if not nil, is called with each move and the memos of all keys after
+	// it, and returns a sentence if it does not like it. It must not block, keep
+	// the memos, or call the recorder.
+	Also func(m Move[K], memos map[K]dag.Memo) string
 
 	mu     sync.Mutex
 	moves  []Move[K]
@@ -52,7 +53,7 @@ func (r *Recorder[K]) Moved(k K, id dag.ID, from, to dag.Entry) {
 		r.memos[k][id] = to
 	}
 	if breach == "" && r.Also != nil {
-		breach = r.Also(m, r.memos[k])
+		breach = r.Also(m, r.memos)
 	}
 	if r.breach == "" && breach != "" {
 		r.breach = fmt.Sprintf("%v %s: %s (from %+v to %+v)", k, id, breach, from, to)
