@@ -15,14 +15,22 @@ func Unreachable(err error) bool { return code(err) == codes.Unavailable }
 func NotFound(err error) bool { return code(err) == codes.NotFound }
 
 // NameTaken reports whether a create call failed because the runtime has an
-// object of that name. containerd and CRI-O say so in words, with code Unknown.
+// object of that name. containerd (1.6: Unknown, 2.4: FailedPrecondition) and
+// CRI-O say so in words, with codes that stand for many failures.
 func NameTaken(err error) bool {
-	c := code(err)
-	return c == codes.AlreadyExists || (c == codes.Unknown && strings.Contains(Message(err), "is reserved"))
+	switch code(err) {
+	case codes.AlreadyExists:
+		return true
+	case codes.Unknown, codes.Internal, codes.Aborted, codes.FailedPrecondition:
+		return strings.Contains(Message(err), "is reserved")
+	default:
+		return false
+	}
 }
 
 // Uncertain reports whether a write that failed with err may have happened all
-// the same, now or later, so that only a look at the runtime tells. An error
+// the same, now or later or by an earlier call, so that only a look at the
+// runtime tells. An error
 // that knows better says so by a method Uncertain() bool.
 func Uncertain(err error) bool {
 	if u, ok := errors.AsType[interface {
@@ -32,10 +40,10 @@ func Uncertain(err error) bool {
 		return u.Uncertain()
 	}
 	switch code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.Internal, codes.Aborted, codes.AlreadyExists:
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.Internal, codes.Aborted:
 		return true
 	default:
-		return false
+		return NameTaken(err)
 	}
 }
 

@@ -35,6 +35,7 @@ func TestErrors(t *testing.T) {
 		"not found, wrapped":       {err: fmt.Errorf("a: %w", of(codes.NotFound, "x")), notFound: true},
 		"taken":                    {err: of(codes.AlreadyExists, "x"), taken: true, uncertain: true},
 		"taken, said by words":     {err: of(codes.Unknown, `name "a" is reserved for "b"`), taken: true, uncertain: true},
+		"taken, containerd 2.4":    {err: of(codes.FailedPrecondition, `name "a" is reserved for "b"`), taken: true, uncertain: true},
 		"failed":                   {err: of(codes.Unknown, "x"), uncertain: true},
 		"refused":                  {err: of(codes.InvalidArgument, "x is reserved")},
 		"no time":                  {err: of(codes.DeadlineExceeded, "x"), uncertain: true},

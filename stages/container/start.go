@@ -57,8 +57,7 @@ func (c *Containers) create(ctx context.Context, st *Start) (id string, err erro
 	}
 	id, err = c.Runtime.CreateContainer(ctx, st.SandboxID, request, st.Sandbox)
 	if err != nil {
-		err = crifact.Written(fmt.Errorf("creating the container: %w", err), crifact.Uncertain(err))
-		return "", pod.WithReason(reasonCreate, retried(err))
+		return "", pod.WithReason(reasonCreate, retried(crifact.Written(err, crifact.Uncertain(err))))
 	}
 	return id, nil
 }
@@ -92,15 +91,23 @@ func imageGone(err error) bool {
 // runtimes count it as one that exited, and know the reason.
 func (c *Containers) notStarted(ctx context.Context, st *Start, id string, err error) (pod.Facts, error) {
 	if crifact.NotFound(err) {
-		return pod.Facts{pod.ContainerRemoved{ID: id}}, pod.WithReason(reasonRun, fmt.Errorf("starting the container: %w", err))
+		return pod.Facts{pod.ContainerRemoved{ID: id}}, pod.WithReason(reasonRun, err)
 	}
-	text := strings.ReplaceAll(err.Error(), id, st.Container.Name)
-	c.event(st.State, st.Container.Name, v1.EventTypeWarning, "Failed", "Error: "+text)
+	c.event(st.State, st.Container.Name, v1.EventTypeWarning, "Failed", "Error: "+withoutID(err.Error(), id, st.Container.Name))
 	ct, unread := c.read(ctx, st, id)
 	// Having answered, the runtime is done with it; the answer may be missing.
 	uncertain := crifact.Uncertain(err) && (unread != nil || ct.State == pod.Created)
-	err = crifact.Written(fmt.Errorf("starting the container: %w", err), uncertain)
-	return seen(st.State, ct), pod.WithReason(reasonRun, retried(err))
+	return seen(st.State, ct), pod.WithReason(reasonRun, retried(crifact.Written(err, uncertain)))
+}
+
+// withoutID puts the container's name in place of its ID, also where the ID is
+// cut: equal events of several attempts are then counted as one.
+func withoutID(text, id, name string) string {
+	const shortest = 12
+	for n := len(id); n >= min(shortest, len(id)); n-- {
+		text = strings.ReplaceAll(text, id[:n], name)
+	}
+	return text
 }
 
 // read reads a container that this start made or found. With an error it

@@ -135,9 +135,20 @@ func TestStartContainerFails(t *testing.T) {
 				require.Len(t, r.ev.lines, 2)
 				require.True(t, strings.HasPrefix(r.ev.lines[1], "spec.containers{app} Warning Failed: Error: "))
 				require.NotContains(t, r.ev.lines[1], "c1", "nobody knows containers by their ID")
+				require.Contains(t, r.ev.lines[1], "app")
 			}
 		})
 	}
+}
+
+func TestEventsNameTheContainerInPlaceOfItsID(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	r, st := newRig(nil), start(nil)
+	st.Existing = id
+	r.rt.fail["start"] = errors.New("StartContainer " + id[:13] + ": task " + id + " failed, code 012345")
+	_, err := r.Start(t.Context(), st)
+	require.ErrorContains(t, err, id)
+	require.Equal(t, []string{"spec.containers{app} Warning Failed: Error: StartContainer app: task app failed, code 012345"}, r.ev.lines)
 }
 
 func TestStartedButNotRead(t *testing.T) {

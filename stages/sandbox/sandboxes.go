@@ -153,8 +153,7 @@ func (b *Sandboxes) run(ctx context.Context, s *pod.State, attempt uint32) (id s
 		b.warn(s, w.Reason, w.Message)
 	}
 	if id, err = b.runtime.RunPodSandbox(ctx, config, handler); err != nil {
-		err = crifact.Written(fmt.Errorf("making pod sandbox: %w", err), crifact.Uncertain(err))
-		return "", pod.WithReason(reasonCreate, retried(err))
+		return "", pod.WithReason(reasonCreate, retried(crifact.Written(err, crifact.Uncertain(err))))
 	}
 	return id, nil
 }
@@ -170,10 +169,7 @@ func (b *Sandboxes) warn(s *pod.State, reason, message string) {
 // on to the next when one fails.
 func (b *Sandboxes) Stop(ctx context.Context, ids []string) (pod.Facts, error) {
 	return each(ids, func(id string) (pod.Change, error) {
-		if err := b.runtime.StopPodSandbox(ctx, id); err != nil {
-			return nil, fmt.Errorf("stopping pod sandbox: %w", err)
-		}
-		return pod.SandboxStopped{ID: id}, nil
+		return pod.SandboxStopped{ID: id}, b.runtime.StopPodSandbox(ctx, id)
 	})
 }
 
@@ -181,13 +177,11 @@ func (b *Sandboxes) Stop(ctx context.Context, ids []string) (pod.Facts, error) {
 // goes on to the next when one fails.
 func (b *Sandboxes) Remove(ctx context.Context, ids []string) (pod.Facts, error) {
 	return each(ids, func(id string) (pod.Change, error) {
-		if err := b.runtime.RemovePodSandbox(ctx, id); err != nil {
-			return nil, fmt.Errorf("removing pod sandbox: %w", err)
-		}
-		return pod.SandboxRemoved{ID: id}, nil
+		return pod.SandboxRemoved{ID: id}, b.runtime.RemovePodSandbox(ctx, id)
 	})
 }
 
+// each does something to each sandbox; a fact counts where there is no error.
 func each(ids []string, do func(id string) (pod.Change, error)) (pod.Facts, error) {
 	var facts pod.Facts
 	var errs []error
