@@ -103,7 +103,8 @@ func TestComplete(t *testing.T) {
 		"always, init failed": {newPod(inits(v1.Container{Name: "i"})), ready, []pod.Container{c("i", pod.Exited, 1)}, false},
 		"never, sidecar runs on": {
 			newPod(policy(v1.RestartPolicyNever), inits(v1.Container{Name: "i", RestartPolicy: &always})), ready,
-			[]pod.Container{c("i", pod.Running, 0), c("web", pod.Exited, 0)}, true,
+			[]pod.Container{c("i", pod.Running, 0), c("web", pod.Exited, 0)},
+			true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

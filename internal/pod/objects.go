@@ -60,9 +60,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (s Sandbox) equal(o Sandbox) bool {
-	ips := slices.Equal(s.IPs, o.IPs)
-	s.IPs, o.IPs = nil, nil
-	return ips && s.ID == o.ID && s.Attempt == o.Attempt && s.CreatedAt.Equal(o.CreatedAt) && s.Ready == o.Ready &&
+	return slices.Equal(s.IPs, o.IPs) && s.ID == o.ID && s.Attempt == o.Attempt && s.CreatedAt.Equal(o.CreatedAt) && s.Ready == o.Ready &&
 		s.Gone == o.Gone && s.Stopped == o.Stopped && s.HostNetwork == o.HostNetwork && s.Detailed == o.Detailed &&
 		s.Seen.Equal(o.Seen)
 }

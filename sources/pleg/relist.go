@@ -25,7 +25,7 @@ func (r *run) relists(ctx context.Context) {
 		r.health.listed(began, err)
 		if err == nil {
 			r.tell(ctx, pods, synced)
-			if !synced {
+			if !synced && ctx.Err() == nil {
 				synced = true
 				r.topic(pipeline.Synced(Name), nil)
 			}
@@ -134,7 +134,7 @@ func (r *run) tell(ctx context.Context, pods []*pod.Observed, synced bool) {
 	if !synced {
 		w.wait(ctx, 2*r.cfg.CallTimeout)
 		for _, o := range deep {
-			if w.missing(o.Identity.UID) {
+			if ctx.Err() == nil && w.missing(o.Identity.UID) {
 				r.pod(o.Identity.UID, *o)
 			}
 		}

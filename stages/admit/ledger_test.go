@@ -87,12 +87,14 @@ func TestVerdicts(t *testing.T) {
 	}{
 		"fits": {nil, state("a", requests("cpu", "4", "memory", "8Gi")), "admitted"},
 		"cpu": {
-			[]*pod.State{state("b", requests("cpu", "1500m"))}, state("a", requests("cpu", "3")),
+			[]*pod.State{state("b", requests("cpu", "1500m"))},
+			state("a", requests("cpu", "3")),
 			"OutOfcpu: Node didn't have enough resource: cpu, requested: 3000, used: 1500, capacity: 4000",
 		},
 		"memory": {nil, state("a", requests("memory", "9Gi")), "OutOfmemory: Node didn't have enough resource: memory, requested: 9663676416, used: 0, capacity: 8589934592"},
 		"pods": {
-			[]*pod.State{state("b"), state("c"), state("d")}, state("a"),
+			[]*pod.State{state("b"), state("c"), state("d")},
+			state("a"),
 			"OutOfpods: Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3",
 		},
 		"hugepages that the node lacks":         {nil, state("a", requests("hugepages-2Mi", "2Mi")), "OutOfhugepages-2Mi: Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 0, capacity: 0"},
@@ -101,7 +103,8 @@ func TestVerdicts(t *testing.T) {
 			[]*pod.State{state("b", requests("cpu", "4"))}, state("a"), "admitted",
 		},
 		"port taken": {
-			[]*pod.State{state("b", hostPort(80, "", ""))}, state("a", hostPort(80, "10.0.0.1", "TCP")),
+			[]*pod.State{state("b", hostPort(80, "", ""))},
+			state("a", hostPort(80, "10.0.0.1", "TCP")),
 			"NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
 		},
 		"port of another address":  {[]*pod.State{state("b", hostPort(80, "10.0.0.2", ""))}, state("a", hostPort(80, "10.0.0.1", "")), "admitted"},
