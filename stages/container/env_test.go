@@ -71,13 +71,13 @@ func TestEnvironment(t *testing.T) {
 			v1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 		}
 	})
-	got := request(t, r, start(func(p *v1.Pod, app *v1.Container) {
+	got := request(t, r, start(func(p *v1.Pod, _ *v1.Container) {
 		p.Spec.ServiceAccountName = "robot"
 		p.Annotations = map[string]string{"note": "hi"}
 		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "other", Resources: v1.ResourceRequirements{
 			Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse("64Mi")},
 		}})
-		app = &p.Spec.Containers[0]
+		app := &p.Spec.Containers[0]
 		app.Resources = v1.ResourceRequirements{
 			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m"), "hugepages-2Mi": resource.MustParse("4Mi")},
 			Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")},

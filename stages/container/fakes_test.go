@@ -73,9 +73,8 @@ func (r *recorder) Event(p *v1.Pod, fieldPath, eventType, reason, message string
 	r.lines = append(r.lines, fieldPath+" "+eventType+" "+reason+": "+message)
 }
 
-// fakeFiles makes files in a directory of the test.
+// fakeFiles knows paths and keeps what would be written.
 type fakeFiles struct {
-	dir     string
 	hosts   []container.Hosts
 	hostErr error
 	logErr  error

@@ -56,8 +56,9 @@ func (c *Containers) security(st *Start) (*runtimeapi.LinuxContainerSecurityCont
 		NoNewPrivs:               sc.AllowPrivilegeEscalation != nil && !*sc.AllowPrivilegeEscalation,
 		Seccomp:                  seccomp,
 		Apparmor:                 armor,
-		ApparmorProfile:          armorName, //nolint:staticcheck // what older runtimes read
 	}
+	//lint:ignore SA1019 older runtimes read this field
+	out.ApparmorProfile = armorName
 	if out.RunAsUser == nil {
 		uid, name := imageUser(st.Image)
 		out.RunAsUser, out.RunAsUsername = crifact.Int64(uid), name

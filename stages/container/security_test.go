@@ -174,7 +174,8 @@ func TestAppArmor(t *testing.T) {
 			}
 			sc := request(t, newRig(nil), st).GetLinux().GetSecurityContext()
 			require.Empty(t, cmp.Diff(tc.want, sc.GetApparmor(), protocmp.Transform()))
-			require.Equal(t, tc.old, sc.GetApparmorProfile()) //nolint:staticcheck // what older runtimes read
+			//lint:ignore SA1019 older runtimes read this field
+			require.Equal(t, tc.old, sc.GetApparmorProfile())
 		})
 	}
 }

@@ -68,7 +68,8 @@ func (i *Images) Look(ctx context.Context, p *v1.Pod, ref string, policy v1.Pull
 	if policy != v1.PullNever {
 		return absent, nil
 	}
-	err = fmt.Errorf("Container image %q is not present with pull policy of Never", ref) //nolint:staticcheck,revive // the ecosystem's sentence, shown as it is
+	//lint:ignore ST1005 the ecosystem's sentence, shown as it is
+	err = fmt.Errorf("Container image %q is not present with pull policy of Never", ref)
 	i.tell(p, ref, v1.EventTypeWarning, "ErrImageNeverPull", err.Error())
 	return absent, pod.WithReason("ErrImageNeverPull", err)
 }
