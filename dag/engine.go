@@ -33,6 +33,7 @@ type Engine[K comparable, F any] struct {
 	flows   map[K]*flow[K, F]
 	queues  map[string]*queue[K, F] // by class name; only those with something in them
 	owners  map[string]*run[K, F]   // by object: the run in flight that changes it
+	shares  map[string]*run[K, F]   // by Share: the carrier that others may join
 	arrival uint64                  // of the newest run
 	ran     bool                    // Run was called
 	spawn   func(*run[K, F])        // starts a goroutine; nil before Run and from its end on: stages stay queued
@@ -64,6 +65,7 @@ func New[K comparable, F any](policy Policy, deliver func(k K, id ID, facts F, e
 		flows:    make(map[K]*flow[K, F]),
 		queues:   make(map[string]*queue[K, F]),
 		owners:   make(map[string]*run[K, F]),
+		shares:   make(map[string]*run[K, F]),
 	}
 	if e.observer == nil {
 		e.observer = NopObserver[K]{}
@@ -86,14 +88,21 @@ func (e *Engine[K, F]) Step(k K, g *Graph[F]) (Memo, time.Time) {
 	now := time.Now()
 	f := e.flow(k)
 	d := decide(now, f.memo, g, f.unfolded())
+	var left []ID // shared runs that go on without this key
 	for _, id := range d.cancel {
-		e.cancel(f.runs[id], ErrSuperseded)
+		if r := f.runs[id]; e.cancel(r, ErrSuperseded) && r.at == running {
+			left = append(left, id)
+			d.lookAgain(now)
+		}
 	}
 	e.adopt(f, d)
+	for _, id := range left {
+		e.move(f, id, abandoned(now, f.memo[id]))
+	}
 	e.refresh(f, g)
 	for _, id := range d.start {
 		n, _ := g.Node(id)
-		e.enqueue(&run[K, F]{flow: f, node: n, priority: g.Priority, since: now})
+		e.enqueue(now, &run[K, F]{flow: f, node: n, priority: g.Priority, wanted: g.Priority, since: now})
 	}
 	for _, id := range d.start {
 		e.dispatch(now, e.queue(f.memo[id].Class))

@@ -79,6 +79,9 @@ func (g *Graph[F]) Add(n Node[F]) ID {
 			}
 		}
 	}
+	if n.Share != "" && n.Owns != "" {
+		panic(fmt.Sprintf("dag: stage %s shares its run and owns an object", n.ID))
+	}
 	if g.index == nil {
 		g.index = make(map[ID]int)
 	}

@@ -59,7 +59,8 @@ func (e *Engine[K, F]) shut() error {
 	for _, f := range e.flows {
 		for _, r := range f.runs {
 			if r.at == running && !r.node.Atomic {
-				e.cancel(r, ErrStopping)
+				r.unwanted = true
+				r.head().cancel(ErrStopping)
 			}
 		}
 	}

@@ -72,16 +72,23 @@ func (e *Engine[K, F]) queue(class string) *queue[K, F] {
 	return q
 }
 
-// enqueue puts a run at its place in the queue of its class.
-func (e *Engine[K, F]) enqueue(r *run[K, F]) {
+// enqueue puts a run at its place in the queue of its class, or lets it join one.
+func (e *Engine[K, F]) enqueue(now time.Time, r *run[K, F]) {
 	e.arrival++
 	r.arrival = e.arrival
 	r.flow.runs[r.node.ID] = r
+	if e.join(now, r) {
+		return
+	}
 	e.queue(r.node.Class).push(r)
 }
 
 // dequeue takes a waiting run out again.
 func (e *Engine[K, F]) dequeue(r *run[K, F]) {
+	if e.part(r) {
+		return
+	}
+	e.unshare(r)
 	q := e.queue(r.node.Class)
 	q.waiting = without(q.waiting, r)
 	delete(r.flow.runs, r.node.ID)
@@ -96,11 +103,9 @@ func (e *Engine[K, F]) refresh(f *flow[K, F], g *Graph[F]) {
 			continue
 		}
 		r.node, _ = g.Node(id)
-		if r.priority != g.Priority {
-			q := e.queue(r.node.Class)
-			q.waiting = without(q.waiting, r)
-			r.priority = g.Priority
-			q.push(r)
+		if r.wanted != g.Priority {
+			r.wanted = g.Priority
+			e.reorder(r.head())
 		}
 	}
 }

@@ -29,6 +29,7 @@ type InFlight[K comparable] struct {
 	Task     Key
 	Since    time.Time // when it started, or was lost
 	Deadline time.Time // zero: none
+	Joined   []Ref[K]  // stages that share the run
 }
 
 // Waiter is a stage that waits for a slot.
@@ -38,9 +39,10 @@ type Waiter[K comparable] struct {
 	Task     Key
 	Since    time.Time
 	Priority int
-	Position int     // in its queue, from 1
-	Object   string  // not empty: it is passed over while Owner has this object
-	Owner    *Ref[K] // of Object
+	Position int      // in its queue, from 1
+	Object   string   // not empty: it is passed over while Owner has this object
+	Owner    *Ref[K]  // of Object
+	Joined   []Ref[K] // stages that share the run
 }
 
 // Queues returns what runs and waits in every class of the policy and every
@@ -71,7 +73,7 @@ func (e *Engine[K, F]) view(q *queue[K, F]) Queue[K] {
 		v.Lost = append(v.Lost, r.inFlight())
 	}
 	for i, r := range q.waiting {
-		w := Waiter[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Priority: r.priority, Position: i + 1}
+		w := Waiter[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Priority: r.priority, Position: i + 1, Joined: r.refs()}
 		if owner := e.owners[r.node.Owns]; owner != nil {
 			ref := owner.ref()
 			w.Object, w.Owner = r.node.Owns, &ref
@@ -84,5 +86,13 @@ func (e *Engine[K, F]) view(q *queue[K, F]) Queue[K] {
 func (r *run[K, F]) ref() Ref[K] { return Ref[K]{r.flow.key, r.node.ID} }
 
 func (r *run[K, F]) inFlight() InFlight[K] {
-	return InFlight[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Deadline: r.deadline}
+	return InFlight[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Deadline: r.deadline, Joined: r.refs()}
+}
+
+func (r *run[K, F]) refs() []Ref[K] {
+	var refs []Ref[K]
+	for _, j := range r.joined {
+		refs = append(refs, j.ref())
+	}
+	return refs
 }

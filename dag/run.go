@@ -20,10 +20,14 @@ const defaultGrace = time.Second
 type run[K comparable, F any] struct {
 	flow     *flow[K, F]
 	node     Node[F]
-	priority int
+	priority int    // in its queue
+	wanted   int    // the priority of its own graph
 	arrival  uint64 // its number among all runs
 	at       place
 	since    time.Time // of place
+
+	carrier *run[K, F]   // whose run it joined; nil: its own
+	joined  []*run[K, F] // who joined it
 
 	// Once running:
 	deadline  time.Time // zero: none
@@ -74,7 +78,6 @@ func (e *PanicError) Unwrap() error {
 
 // start gives a waiting run its slot.
 func (e *Engine[K, F]) start(now time.Time, q *queue[K, F], r *run[K, F]) {
-	r.at, r.since = running, now
 	q.running = append(q.running, r)
 	if r.node.Owns != "" {
 		e.owners[r.node.Owns] = r
@@ -83,25 +86,39 @@ func (e *Engine[K, F]) start(now time.Time, q *queue[K, F], r *run[K, F]) {
 		r.deadline = now.Add(q.row.Deadline)
 		r.lostMark = time.AfterFunc(q.row.Deadline+orDefault(q.row.Grace, defaultGrace), func() { e.lose(r) })
 	}
-	to := r.flow.memo[r.node.ID]
-	to.State, to.Since, to.Until = Running, now, r.deadline
-	to.Attempt++
-	e.move(r.flow, r.node.ID, to)
+	for _, m := range r.all() {
+		e.begin(now, m, r.deadline)
+	}
 	e.live++
 	e.spawn(r)
 }
 
+// begin moves the memo of a stage whose run starts, or that joins one.
+func (e *Engine[K, F]) begin(now time.Time, r *run[K, F], deadline time.Time) {
+	r.at, r.since = running, now
+	to := r.flow.memo[r.node.ID]
+	to.State, to.Since, to.Until, to.Why = Running, now, deadline, r.why()
+	to.Attempt++
+	e.move(r.flow, r.node.ID, to)
+}
+
 // cancel ends a run that is no longer wanted: a waiting one leaves its queue, a
-// running one loses its context. A lost one has lost it already.
-func (e *Engine[K, F]) cancel(r *run[K, F], cause error) {
+// running one loses its context. A lost one has lost it already. left: others
+// share the run, which goes on for them.
+func (e *Engine[K, F]) cancel(r *run[K, F], cause error) (left bool) {
+	if (r.at == queued || r.at == running) && e.part(r) {
+		return true
+	}
 	switch r.at {
 	case queued:
 		e.dequeue(r)
 	case running:
 		r.unwanted = true
+		e.unshare(r)
 		r.cancel(cause)
 	case lost, ended:
 	}
+	return false
 }
 
 // execute is a run's goroutine. A plain one: a conc group would wait for the
@@ -112,9 +129,11 @@ func (e *Engine[K, F]) execute(ctx context.Context, r *run[K, F]) {
 	if err != nil && context.Cause(ctx) == ErrDeadline { //nolint:errorlint // the cause itself
 		err = fmt.Errorf("%w: %w", ErrDeadline, err)
 	}
-	e.end(r, err)
-	e.deliver(r.flow.key, r.node.ID, facts, err)
-	e.close(r)
+	for _, m := range e.end(r, err) {
+		e.deliver(m.flow.key, m.node.ID, facts, err)
+		e.delivered(m)
+	}
+	e.close()
 }
 
 // call runs a stage and turns its panic into an error.
@@ -136,17 +155,21 @@ func (e *Engine[K, F]) lose(r *run[K, F]) {
 	now := time.Now()
 	q := e.queue(r.node.Class)
 	q.running, q.lost = without(q.running, r), append(q.lost, r)
-	r.at, r.since = lost, now
+	e.unshare(r)
 	e.release()
-	to := r.flow.memo[r.node.ID]
-	to.State, to.Since, to.Until = Lost, now, time.Time{}
-	e.move(r.flow, r.node.ID, to)
+	for _, m := range r.all() {
+		m.at, m.since = lost, now
+		to := m.flow.memo[m.node.ID]
+		to.State, to.Since, to.Until = Lost, now, time.Time{}
+		e.move(m.flow, m.node.ID, to)
+	}
 	e.dispatch(now, q)
 	e.check()
 }
 
-// end moves the memo for a run that returned and frees what it had.
-func (e *Engine[K, F]) end(r *run[K, F], err error) {
+// end moves the memos for a run that returned, frees what it had, and returns
+// those whose run it was.
+func (e *Engine[K, F]) end(r *run[K, F], err error) []*run[K, F] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -159,11 +182,15 @@ func (e *Engine[K, F]) end(r *run[K, F], err error) {
 	if r.lostMark != nil {
 		r.lostMark.Stop()
 	}
-	f, id := r.flow, r.node.ID
-	r.at, r.since = ended, now
-	delete(f.runs, id)
-	f.ended = append(f.ended, r)
-	e.move(f, id, e.outcome(now, r, err))
+	e.unshare(r)
+	all := r.all()
+	for _, m := range all {
+		f, id := m.flow, m.node.ID
+		m.at, m.since = ended, now
+		delete(f.runs, id)
+		f.ended = append(f.ended, m)
+		e.move(f, id, e.outcome(now, m, err))
+	}
 	if r.node.Owns == "" {
 		e.dispatch(now, q)
 	} else {
@@ -171,17 +198,18 @@ func (e *Engine[K, F]) end(r *run[K, F], err error) {
 		e.dispatchAll(now)
 	}
 	e.check()
+	return all
 }
 
 // outcome returns the entry of a run that ended.
 func (e *Engine[K, F]) outcome(now time.Time, r *run[K, F], err error) Entry {
 	to := r.flow.memo[r.node.ID]
-	to.Since, to.Until = now, time.Time{}
+	to.Since, to.Until, to.Why = now, time.Time{}, ""
 	switch {
 	case err == nil:
 		to.State, to.Err = Done, nil
 	case r.unwanted:
-		to.State, to.Key, to.Attempt, to.Err = Waiting, Key{}, 0, nil
+		return abandoned(now, to)
 	default:
 		b := e.policy.row(r.node.Class).Backoff
 		to.State, to.Err = Failed, err
@@ -190,11 +218,25 @@ func (e *Engine[K, F]) outcome(now time.Time, r *run[K, F], err error) Entry {
 	return to
 }
 
-// close notes that a run's facts are delivered: its goroutine has nothing left to do.
-func (e *Engine[K, F]) close(r *run[K, F]) {
+// abandoned is the entry after a run that was no longer wanted: as if it had
+// never been, until the next step.
+func abandoned(now time.Time, e Entry) Entry {
+	e.State, e.Key, e.Since, e.Until = Waiting, Key{}, now, time.Time{}
+	e.Attempt, e.Err, e.Why = 0, nil, ""
+	return e
+}
+
+// delivered notes that a run's facts are known to those who build graphs.
+func (e *Engine[K, F]) delivered(r *run[K, F]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r.delivered = true
+}
+
+// close notes that a run's goroutine has nothing left to do.
+func (e *Engine[K, F]) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.release()
 }
 

@@ -30,7 +30,7 @@ func (e *Engine[K, F]) breach() string {
 			return breach
 		}
 		for _, r := range f.runs {
-			if r.at != queued {
+			if r.at != queued && r.carrier == nil {
 				inFlight--
 			}
 		}
