@@ -12,8 +12,10 @@ import (
 	"github.com/flowlet/flowlet/stages"
 )
 
-// manifests gives the manifest source the shape of the pipeline.
 type manifests struct{ *file.Source }
+
+// Manifests gives the manifest source s the shape of the pipeline.
+func Manifests(s *file.Source) Source { return manifests{s} }
 
 // Run implements pipeline.Source.
 func (m manifests) Run(ctx context.Context, emit func(stages.Event)) error {

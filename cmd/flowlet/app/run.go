@@ -133,7 +133,7 @@ func (d *daemon) buildSources() []Source {
 		Path: path, NodeName: d.config.NodeName, Period: d.config.Kubelet.FileCheckFrequency.Duration,
 		Runs: d.runs, Log: d.log,
 	})
-	return []Source{manifests{d.files}}
+	return []Source{Manifests(d.files)}
 }
 
 func (d *daemon) listen() error {
