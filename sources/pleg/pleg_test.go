@@ -398,6 +398,37 @@ func TestDeadContainersOfUnknownPodsAreNotRead(t *testing.T) {
 	})
 }
 
+func TestAnEventThatDoesNotShowItsObjectAsksForALook(t *testing.T) {
+	for name, distort := range map[string]func(*runtimeapi.ContainerEventResponse){
+		"not in it": func(ev *runtimeapi.ContainerEventResponse) { ev.ContainersStatuses = nil },
+		"in a state that is not known": func(ev *runtimeapi.ContainerEventResponse) {
+			for _, c := range ev.ContainersStatuses {
+				c.State = runtimeapi.ContainerState_CONTAINER_UNKNOWN
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, s := newFake(), newStore()
+				f.distort = func(ev *runtimeapi.ContainerEventResponse, send func(*runtimeapi.ContainerEventResponse)) {
+					distort(ev)
+					send(ev)
+				}
+				_, end := begin(t, f, s)
+				defer end()
+				later(5 * time.Second)
+				f.run("a", "sa")
+				f.create("sa", "a0", "web", 0)
+				f.start("a0")
+				later(5 * readTime)
+				c := s.state("a").Containers[0]
+				require.Equal(t, pod.Running, c.State)
+				require.False(t, c.Unknown)
+			})
+		})
+	}
+}
+
 func TestReplayedEventsBringNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := newFake(), newStore()

@@ -209,6 +209,17 @@ func TestAnOldLifeDoesNotFreeTheRoomOfTheNewOne(t *testing.T) {
 	require.Contains(t, verdict(l, state("b", requests("cpu", "2"))), "OutOfcpu")
 }
 
+func TestANewLifeTakesThePlaceOfTheOldOne(t *testing.T) {
+	l := admit.NewLedger(node())
+	verdict(l, state("a", requests("cpu", "1")))
+	again := *state("a", requests("cpu", "2"))
+	again.Incarnation++
+	require.Equal(t, "admitted", verdict(l, &again))
+	require.Contains(t, verdict(l, state("b", requests("cpu", "3"))), "used: 2000")
+	require.True(t, l.Release(&again))
+	require.Equal(t, "admitted", verdict(l, state("b", requests("cpu", "4"))))
+}
+
 func TestLabelsMayChangeUnderRunningPods(t *testing.T) { // BC-17
 	l := admit.NewLedger(node())
 	here := func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"region": "r0"} }
