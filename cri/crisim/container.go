@@ -132,7 +132,7 @@ func (r *runtimeServer) RemoveContainer(ctx context.Context, req *runtimeapi.Rem
 			if !ok {
 				return &runtimeapi.RemoveContainerResponse{}, nil
 			}
-			if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			if c.alive() {
 				r.kill(c)
 				if err := r.awaitExit(ctx, c); err != nil {
 					return nil, fmt.Errorf("failed to forcibly stop container %q: %w", id, err)
@@ -190,7 +190,7 @@ func (c *container) status() *runtimeapi.ContainerStatus {
 	if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		s.StartedAt = c.started
 	}
-	if c.state == runtimeapi.ContainerState_CONTAINER_EXITED {
+	if c.state == runtimeapi.ContainerState_CONTAINER_EXITED || c.state == runtimeapi.ContainerState_CONTAINER_UNKNOWN {
 		s.StartedAt, s.FinishedAt = c.started, c.finished
 		s.ExitCode, s.Reason, s.Message = c.exitCode, c.reason, c.message
 	}

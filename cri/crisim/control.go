@@ -37,6 +37,33 @@ func (r *Runtime) KillSandbox(id string) error {
 	return nil
 }
 
+// LoseTrack puts a running container into the state UNKNOWN, as after a failure of the runtime's own bookkeeping. It stays
+// there until it is stopped or removed. There is no event.
+func (r *Runtime) LoseTrack(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.store.containers.get(id)
+	if !ok || c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return fmt.Errorf("lose track of container %s: no such container is running", id)
+	}
+	r.record(c, codeUnknown, reasonUnknown, "")
+	c.state, c.finished = runtimeapi.ContainerState_CONTAINER_UNKNOWN, 0
+	return nil
+}
+
+// DropAddresses takes the addresses from a sandbox that stays ready. There is no event.
+func (r *Runtime) DropAddresses(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.store.sandboxes.get(id)
+	if !ok || len(b.ips) == 0 {
+		return fmt.Errorf("drop addresses of sandbox %s: no such sandbox has any", id)
+	}
+	b.ips = nil
+	r.store.inUse--
+	return nil
+}
+
 // Down makes the runtime unreachable: connections and streams are cut, new calls get Unavailable. Processes go on.
 func (r *Runtime) Down() {
 	r.gate.set(true)

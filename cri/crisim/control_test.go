@@ -109,6 +109,39 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 	})
 }
 
+func TestUnknownContainerStaysUntilItIsStopped(t *testing.T) {
+	simulate(t, crisim.Config{}, func(n node) {
+		seen, stop := n.watch()
+		sandbox, id := n.start(pod("p", `{"web":{"exit":{"after":"1m"}}}`))
+		before := len(seen())
+		require.NoError(n, n.sim.LoseTrack(id))
+		require.Error(n, n.sim.LoseTrack(id))
+		time.Sleep(time.Hour)
+		require.Equal(n, runtimeapi.ContainerState_CONTAINER_UNKNOWN, n.status(id).GetState())
+		require.Len(n, seen(), before)
+		require.NoError(n, n.client.StopContainer(n.ctx, id, time.Minute))
+		require.Equal(n, runtimeapi.ContainerState_CONTAINER_EXITED, n.status(id).GetState())
+		require.Equal(n, int32(255), n.status(id).GetExitCode())
+		require.Equal(n, "web:STOPPED", seen()[before])
+		require.NoError(n, n.client.StopPodSandbox(n.ctx, sandbox))
+		require.Error(n, stop())
+	})
+}
+
+func TestReadySandboxWithoutAddress(t *testing.T) {
+	simulate(t, crisim.Config{}, func(n node) {
+		sandbox := n.run(pod("p", ""))
+		require.NoError(n, n.sim.DropAddresses(sandbox))
+		require.Error(n, n.sim.DropAddresses(sandbox))
+		s, err := n.client.PodSandboxStatus(n.ctx, sandbox)
+		require.NoError(n, err)
+		require.Equal(n, runtimeapi.PodSandboxState_SANDBOX_READY, s.GetState())
+		require.Empty(n, s.GetNetwork().GetIp())
+		require.NoError(n, n.client.StopPodSandbox(n.ctx, sandbox))
+		require.Zero(n, n.sim.AddressesInUse())
+	})
+}
+
 func TestImages(t *testing.T) {
 	broken := errors.New("registry on fire")
 	cfg := crisim.Config{Images: map[string]crisim.Image{

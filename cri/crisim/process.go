@@ -165,8 +165,18 @@ func (r *Runtime) terminate(c *container) {
 	}
 }
 
-// kill sends SIGKILL.
+// alive tells a container that has to be stopped: it runs, or the runtime does not know.
+func (c *container) alive() bool {
+	return c.state == runtimeapi.ContainerState_CONTAINER_RUNNING || c.state == runtimeapi.ContainerState_CONTAINER_UNKNOWN
+}
+
+// kill sends SIGKILL. Of a container in an unknown state nothing is left to be killed.
 func (r *Runtime) kill(c *container) {
+	if c.state == runtimeapi.ContainerState_CONTAINER_UNKNOWN {
+		r.record(c, codeUnknown, reasonUnknown, "")
+		r.publish(runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, c.sandbox)
+		return
+	}
 	killed := Exit{Code: codeKilled}
 	if c.script == nil || c.script.Kill == nil {
 		r.exit(c, killed)

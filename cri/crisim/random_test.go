@@ -55,6 +55,8 @@ func TestRandomCalls(t *testing.T) {
 			"stop sandbox":   func(*rapid.T) { require.NoError(t, client.StopPodSandbox(ctx, anySandbox())) },
 			"remove sandbox": func(*rapid.T) { require.NoError(t, client.RemovePodSandbox(ctx, anySandbox())) },
 			"kill":           func(*rapid.T) { _ = sim.Kill(anyContainer(), crisim.Exit{Code: 1}) },
+			"lose track":     func(*rapid.T) { _ = sim.LoseTrack(anyContainer()) },
+			"drop addresses": func(*rapid.T) { _ = sim.DropAddresses(anySandbox()) },
 			"kill sandbox":   func(*rapid.T) { _ = sim.KillSandbox(anySandbox()) },
 			"forget":         func(*rapid.T) { sim.Forget(anyContainer()) },
 			"forget sandbox": func(*rapid.T) { sim.Forget(anySandbox()) },

@@ -81,7 +81,7 @@ func (r *Runtime) stopSandbox(ctx context.Context, id string) error {
 		return nil
 	}
 	for _, c := range slices.Clone(b.members) {
-		if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		if !c.alive() {
 			continue
 		}
 		r.kill(c)

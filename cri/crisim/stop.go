@@ -29,10 +29,10 @@ func (r *runtimeServer) StopContainer(ctx context.Context, req *runtimeapi.StopC
 // stop sends the stop signal, gives the process grace to end and kills it. A second stop of the same container does not
 // signal again, but keeps to its own grace, so that a shorter one ends the process sooner.
 func (r *Runtime) stop(ctx context.Context, c *container, grace time.Duration) error {
-	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+	if !c.alive() {
 		return nil
 	}
-	if grace > 0 {
+	if grace > 0 && c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		r.terminate(c)
 		patience, cancel := context.WithTimeoutCause(ctx, grace, errGraceOver)
 		defer cancel()
@@ -44,7 +44,7 @@ func (r *Runtime) stop(ctx context.Context, c *container, grace time.Duration) e
 			return err
 		}
 	}
-	if c.state == runtimeapi.ContainerState_CONTAINER_RUNNING {
+	if c.alive() {
 		r.kill(c)
 	}
 	if err := r.awaitExit(ctx, c); err != nil {
