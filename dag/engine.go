@@ -33,7 +33,6 @@ type Engine[K comparable, F any] struct {
 	flows   map[K]*flow[K, F]
 	queues  map[string]*queue[K, F] // by class name; only those with something in them
 	owners  map[string]*run[K, F]   // by object: the run in flight that changes it
-	shares  map[string]*run[K, F]   // by Share: the carrier that others may join
 	arrival uint64                  // of the newest run
 	ran     bool                    // Run was called
 	spawn   func(*run[K, F])        // starts a goroutine; nil before Run and from its end on: stages stay queued
@@ -45,9 +44,9 @@ type Engine[K comparable, F any] struct {
 type flow[K comparable, F any] struct {
 	key    K
 	memo   Memo
-	shared bool              // memo was handed out: copy it before the next change
-	runs   map[ID]*run[K, F] // queued, running and lost
-	ended  []*run[K, F]      // ended runs, until a step must have seen their facts
+	shared bool               // memo was handed out: copy it before the next change
+	seats  map[ID]*seat[K, F] // in runs that are queued, running or lost
+	ended  []*seat[K, F]      // in runs that ended, until a step must have seen their facts
 }
 
 // New returns an engine with nothing in it. deliver is its only way out: it is
@@ -65,7 +64,6 @@ func New[K comparable, F any](policy Policy, deliver func(k K, id ID, facts F, e
 		flows:    make(map[K]*flow[K, F]),
 		queues:   make(map[string]*queue[K, F]),
 		owners:   make(map[string]*run[K, F]),
-		shares:   make(map[string]*run[K, F]),
 	}
 	if e.observer == nil {
 		e.observer = NopObserver[K]{}
@@ -88,21 +86,16 @@ func (e *Engine[K, F]) Step(k K, g *Graph[F]) (Memo, time.Time) {
 	now := time.Now()
 	f := e.flow(k)
 	d := decide(now, f.memo, g, f.unfolded())
-	var left []ID // shared runs that go on without this key
+	e.adopt(f, d)
 	for _, id := range d.cancel {
-		if r := f.runs[id]; e.cancel(r, ErrSuperseded) && r.at == running {
-			left = append(left, id)
+		if again := e.dismiss(now, f.seats[id]); again {
 			d.lookAgain(now)
 		}
-	}
-	e.adopt(f, d)
-	for _, id := range left {
-		e.move(f, id, abandoned(now, f.memo[id]))
 	}
 	e.refresh(f, g)
 	for _, id := range d.start {
 		n, _ := g.Node(id)
-		e.enqueue(now, &run[K, F]{flow: f, node: n, priority: g.Priority, wanted: g.Priority, since: now})
+		e.sit(now, &seat[K, F]{flow: f, node: n, priority: g.Priority, since: now})
 	}
 	for _, id := range d.start {
 		e.dispatch(now, e.queue(f.memo[id].Class))
@@ -139,8 +132,8 @@ func (e *Engine[K, F]) Forget(k K) bool {
 		return false
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.memo), compareID) {
-		if r := f.runs[id]; r != nil {
-			e.dequeue(r)
+		if s := f.seats[id]; s != nil {
+			e.leave(s)
 		}
 		e.observer.Moved(k, id, f.memo[id], Entry{})
 	}
@@ -152,7 +145,7 @@ func (e *Engine[K, F]) Forget(k K) bool {
 func (e *Engine[K, F]) flow(k K) *flow[K, F] {
 	f, ok := e.flows[k]
 	if !ok {
-		f = &flow[K, F]{key: k, runs: make(map[ID]*run[K, F])}
+		f = &flow[K, F]{key: k, seats: make(map[ID]*seat[K, F])}
 		e.flows[k] = f
 	}
 	return f
@@ -183,19 +176,19 @@ func (e *Engine[K, F]) move(f *flow[K, F], id ID, to Entry) {
 // lets go of those whose facts the graph after it must have.
 func (f *flow[K, F]) unfolded() []ownership {
 	var objects []ownership
-	for _, r := range f.ended {
-		objects = append(objects, ownership{r.node.Owns, r.node.ID, Done})
+	for _, s := range f.ended {
+		objects = append(objects, ownership{s.node.Owns, s.node.ID, Done})
 	}
-	f.ended = slices.DeleteFunc(f.ended, func(r *run[K, F]) bool { return r.delivered })
+	f.ended = slices.DeleteFunc(f.ended, func(s *seat[K, F]) bool { return s.delivered })
 	return objects
 }
 
 // busy reports whether a run of the key is in flight, lost or being delivered.
 func (f *flow[K, F]) busy() bool {
-	for _, r := range f.runs {
-		if r.at != queued {
+	for _, s := range f.seats {
+		if s.run.at != queued {
 			return true
 		}
 	}
-	return slices.ContainsFunc(f.ended, func(r *run[K, F]) bool { return !r.delivered })
+	return slices.ContainsFunc(f.ended, func(s *seat[K, F]) bool { return !s.delivered })
 }

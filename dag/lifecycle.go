@@ -35,7 +35,7 @@ func (e *Engine[K, F]) open(base context.Context) error {
 	e.spawn = func(r *run[K, F]) {
 		ctx, cancel := runContext(base, r.deadline)
 		r.cancel = cancel
-		go e.execute(ctx, r)
+		go e.execute(ctx, r, r.lead())
 	}
 	e.dispatchAll(time.Now())
 	e.check()
@@ -56,11 +56,10 @@ func (e *Engine[K, F]) shut() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.spawn = nil
-	for _, f := range e.flows {
-		for _, r := range f.runs {
-			if r.at == running && !r.node.Atomic {
-				r.unwanted = true
-				r.head().cancel(ErrStopping)
+	for _, q := range e.queues {
+		for _, r := range q.running {
+			if !slices.ContainsFunc(r.seats, func(s *seat[K, F]) bool { return s.node.Atomic }) {
+				r.stop(ErrStopping)
 			}
 		}
 	}
@@ -76,13 +75,15 @@ func (e *Engine[K, F]) lostError() error {
 	for _, q := range e.queues {
 		all = append(all, q.lost...)
 	}
-	if len(all) == 0 {
-		return nil
-	}
 	slices.SortFunc(all, func(a, b *run[K, F]) int { return cmp.Compare(a.arrival, b.arrival) })
-	names := make([]string, len(all))
-	for i, r := range all {
-		names[i] = fmt.Sprintf("%v %s (%s, lost since %s)", r.flow.key, r.node.ID, r.node.Key.Do, r.since.Format(time.RFC3339))
+	var names []string
+	for _, r := range all {
+		for _, s := range r.seats {
+			names = append(names, fmt.Sprintf("%v %s (%s, lost since %s)", s.flow.key, s.node.ID, s.node.Key.Do, r.since.Format(time.RFC3339)))
+		}
+	}
+	if len(names) == 0 {
+		return nil
 	}
 	return fmt.Errorf("calls did not return after their deadline and are left behind: %s", strings.Join(names, ", "))
 }

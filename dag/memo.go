@@ -38,7 +38,7 @@ type Entry struct {
 	Attempt int       // runs begun for this key
 	Err     error     // of the last run for this key
 	On      []ID      // Waiting: what it waits for
-	Why     string    // Held: the reason; Waiting on an object: that object
+	Why     string    // Held: the reason; Waiting on an object: that object; Running: whose run it joined
 	Owns    string    // the object of the run in flight or wanted
 	Class   string
 	Atomic  bool

@@ -50,12 +50,18 @@ func (q *queue[K, F]) compare(a, b *run[K, F]) int {
 	if q.row.Order == ByArrival {
 		return byArrival
 	}
-	return cmp.Or(cmp.Compare(b.priority, a.priority), byArrival)
+	return cmp.Or(cmp.Compare(b.priority(), a.priority()), byArrival)
 }
 
 func (q *queue[K, F]) push(r *run[K, F]) {
 	i, _ := slices.BinarySearchFunc(q.waiting, r, q.compare)
 	q.waiting = slices.Insert(q.waiting, i, r)
+}
+
+// resort moves a waiting run to where its priority puts it now.
+func (q *queue[K, F]) resort(r *run[K, F]) {
+	q.waiting = without(q.waiting, r)
+	q.push(r)
 }
 
 func without[T comparable](list []T, v T) []T {
@@ -72,50 +78,12 @@ func (e *Engine[K, F]) queue(class string) *queue[K, F] {
 	return q
 }
 
-// enqueue puts a run at its place in the queue of its class, or lets it join one.
-func (e *Engine[K, F]) enqueue(now time.Time, r *run[K, F]) {
-	e.arrival++
-	r.arrival = e.arrival
-	r.flow.runs[r.node.ID] = r
-	if e.join(now, r) {
-		return
-	}
-	e.queue(r.node.Class).push(r)
-}
-
-// dequeue takes a waiting run out again.
-func (e *Engine[K, F]) dequeue(r *run[K, F]) {
-	if e.part(r) {
-		return
-	}
-	e.unshare(r)
-	q := e.queue(r.node.Class)
-	q.waiting = without(q.waiting, r)
-	delete(r.flow.runs, r.node.ID)
-	e.tidy(q)
-}
-
-// refresh gives the waiting runs of a key what the newest graph says about
-// them: it has the same keys (or they would have left), but newer data.
-func (e *Engine[K, F]) refresh(f *flow[K, F], g *Graph[F]) {
-	for id, r := range f.runs {
-		if r.at != queued {
-			continue
-		}
-		r.node, _ = g.Node(id)
-		if r.wanted != g.Priority {
-			r.wanted = g.Priority
-			e.reorder(r.head())
-		}
-	}
-}
-
-// dispatch gives free slots to those who wait. Who waits for an object that
-// another key's run has is passed over and keeps its place.
+// dispatch gives free slots to those who wait. Who has to wait for another run
+// to end is passed over and keeps its place.
 func (e *Engine[K, F]) dispatch(now time.Time, q *queue[K, F]) {
 	for i := 0; i < len(q.waiting) && e.spawn != nil && q.hasSlot() && !q.stopped(); {
 		r := q.waiting[i]
-		if e.owners[r.node.Owns] != nil {
+		if e.blocker(q, r) != nil {
 			i++
 			continue
 		}

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -26,23 +27,23 @@ type Ref[K comparable] struct {
 type InFlight[K comparable] struct {
 	Ref[K]
 
+	Joined   []Ref[K] // the other stages that share it
 	Task     Key
 	Since    time.Time // when it started, or was lost
 	Deadline time.Time // zero: none
-	Joined   []Ref[K]  // stages that share the run
 }
 
 // Waiter is a stage that waits for a slot.
 type Waiter[K comparable] struct {
 	Ref[K]
 
+	Joined   []Ref[K] // the other stages that share its run
 	Task     Key
 	Since    time.Time
-	Priority int
-	Position int      // in its queue, from 1
-	Object   string   // not empty: it is passed over while Owner has this object
-	Owner    *Ref[K]  // of Object
-	Joined   []Ref[K] // stages that share the run
+	Priority int     // the highest of all that share it
+	Position int     // in its queue, from 1
+	Object   string  // not empty: it is passed over while Owner has this object, or this Share
+	Owner    *Ref[K] // of Object
 }
 
 // Queues returns what runs and waits in every class of the policy and every
@@ -73,26 +74,32 @@ func (e *Engine[K, F]) view(q *queue[K, F]) Queue[K] {
 		v.Lost = append(v.Lost, r.inFlight())
 	}
 	for i, r := range q.waiting {
-		w := Waiter[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Priority: r.priority, Position: i + 1, Joined: r.refs()}
-		if owner := e.owners[r.node.Owns]; owner != nil {
-			ref := owner.ref()
-			w.Object, w.Owner = r.node.Owns, &ref
+		lead := r.lead()
+		w := Waiter[K]{
+			Ref: lead.ref(), Joined: r.joined(), Task: lead.node.Key,
+			Since: lead.since, Priority: r.priority(), Position: i + 1,
+		}
+		if owner := e.blocker(q, r); owner != nil {
+			ref := owner.lead().ref()
+			w.Object, w.Owner = cmp.Or(lead.node.Owns, r.share), &ref
 		}
 		v.Waiting = append(v.Waiting, w)
 	}
 	return v
 }
 
-func (r *run[K, F]) ref() Ref[K] { return Ref[K]{r.flow.key, r.node.ID} }
+func (s *seat[K, F]) ref() Ref[K] { return Ref[K]{s.flow.key, s.node.ID} }
 
-func (r *run[K, F]) inFlight() InFlight[K] {
-	return InFlight[K]{Ref: r.ref(), Task: r.node.Key, Since: r.since, Deadline: r.deadline, Joined: r.refs()}
-}
-
-func (r *run[K, F]) refs() []Ref[K] {
+// joined names all stages of a run but the first.
+func (r *run[K, F]) joined() []Ref[K] {
 	var refs []Ref[K]
-	for _, j := range r.joined {
-		refs = append(refs, j.ref())
+	for _, s := range r.seats[1:] {
+		refs = append(refs, s.ref())
 	}
 	return refs
+}
+
+func (r *run[K, F]) inFlight() InFlight[K] {
+	lead := r.lead()
+	return InFlight[K]{Ref: lead.ref(), Joined: r.joined(), Task: lead.node.Key, Since: r.since, Deadline: r.deadline}
 }

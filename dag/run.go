@@ -12,29 +12,36 @@ import (
 // it counts as lost, when its class does not say.
 const defaultGrace = time.Second
 
-// run is one stage on its way:
+// run is a call on its way, for one stage or for several that share it:
 //
 //	queued → running → ended
 //	            ↓        ↑
 //	           lost  ────┘
 type run[K comparable, F any] struct {
-	flow     *flow[K, F]
-	node     Node[F]
-	priority int    // in its queue
-	wanted   int    // the priority of its own graph
-	arrival  uint64 // its number among all runs
-	at       place
-	since    time.Time // of place
-
-	carrier *run[K, F]   // whose run it joined; nil: its own
-	joined  []*run[K, F] // who joined it
+	seats   []*seat[K, F] // in the order they came; never empty
+	share   string        // not empty: others may join
+	arrival uint64        // its number among all runs
+	at      place
+	since   time.Time // of at
 
 	// Once running:
-	deadline  time.Time // zero: none
-	cancel    context.CancelCauseFunc
-	unwanted  bool        // cancelled by us: an error of it is no failure
-	lostMark  *time.Timer // nil: no deadline
-	delivered bool
+	deadline time.Time // zero: none
+	cancel   context.CancelCauseFunc
+	unwanted bool        // cancelled by us: an error of it is no failure
+	lostMark *time.Timer // nil: no deadline
+}
+
+// lead is the stage that gives the run its class and its object, and its work
+// when it starts.
+func (r *run[K, F]) lead() *seat[K, F] { return r.seats[0] }
+
+// priority is that of its most urgent stage.
+func (r *run[K, F]) priority() int {
+	highest := r.seats[0].priority
+	for _, s := range r.seats[1:] {
+		highest = max(highest, s.priority)
+	}
+	return highest
 }
 
 // place is where a run is.
@@ -78,62 +85,41 @@ func (e *PanicError) Unwrap() error {
 
 // start gives a waiting run its slot.
 func (e *Engine[K, F]) start(now time.Time, q *queue[K, F], r *run[K, F]) {
+	r.at, r.since = running, now
 	q.running = append(q.running, r)
-	if r.node.Owns != "" {
-		e.owners[r.node.Owns] = r
+	if object := r.lead().node.Owns; object != "" {
+		e.owners[object] = r
 	}
 	if q.row.Deadline > 0 {
 		r.deadline = now.Add(q.row.Deadline)
 		r.lostMark = time.AfterFunc(q.row.Deadline+orDefault(q.row.Grace, defaultGrace), func() { e.lose(r) })
 	}
-	for _, m := range r.all() {
-		e.begin(now, m, r.deadline)
+	for _, s := range r.seats {
+		e.begin(now, s)
 	}
 	e.live++
 	e.spawn(r)
 }
 
-// begin moves the memo of a stage whose run starts, or that joins one.
-func (e *Engine[K, F]) begin(now time.Time, r *run[K, F], deadline time.Time) {
-	r.at, r.since = running, now
-	to := r.flow.memo[r.node.ID]
-	to.State, to.Since, to.Until, to.Why = Running, now, deadline, r.why()
-	to.Attempt++
-	e.move(r.flow, r.node.ID, to)
-}
-
-// cancel ends a run that is no longer wanted: a waiting one leaves its queue, a
-// running one loses its context. A lost one has lost it already. left: others
-// share the run, which goes on for them.
-func (e *Engine[K, F]) cancel(r *run[K, F], cause error) (left bool) {
-	if (r.at == queued || r.at == running) && e.part(r) {
-		return true
-	}
-	switch r.at {
-	case queued:
-		e.dequeue(r)
-	case running:
-		r.unwanted = true
-		e.unshare(r)
-		r.cancel(cause)
-	case lost, ended:
-	}
-	return false
+// stop cancels a run that is under way.
+func (r *run[K, F]) stop(cause error) {
+	r.unwanted = true
+	r.cancel(cause)
 }
 
 // execute is a run's goroutine. A plain one: a conc group would wait for the
 // lost too, and would keep to itself a panic of deliver, which has to be loud.
-func (e *Engine[K, F]) execute(ctx context.Context, r *run[K, F]) {
+func (e *Engine[K, F]) execute(ctx context.Context, r *run[K, F], lead *seat[K, F]) {
 	defer r.cancel(nil)
-	facts, err := call(e.observer.Context(ctx, r.flow.key, r.node.ID), r.node.Run)
+	facts, err := call(e.observer.Context(ctx, lead.flow.key, lead.node.ID), lead.node.Run)
 	if err != nil && context.Cause(ctx) == ErrDeadline { //nolint:errorlint // the cause itself
 		err = fmt.Errorf("%w: %w", ErrDeadline, err)
 	}
-	for _, m := range e.end(r, err) {
-		e.deliver(m.flow.key, m.node.ID, facts, err)
-		e.delivered(m)
+	e.end(r, err)
+	for _, s := range r.seats { // nobody joins or leaves any more
+		e.deliver(s.flow.key, s.node.ID, facts, err)
 	}
-	e.close()
+	e.close(r)
 }
 
 // call runs a stage and turns its panic into an error.
@@ -153,27 +139,25 @@ func (e *Engine[K, F]) lose(r *run[K, F]) {
 		return // it returned at the last moment
 	}
 	now := time.Now()
-	q := e.queue(r.node.Class)
+	q := e.queue(r.lead().node.Class)
 	q.running, q.lost = without(q.running, r), append(q.lost, r)
-	e.unshare(r)
+	r.at, r.since = lost, now
 	e.release()
-	for _, m := range r.all() {
-		m.at, m.since = lost, now
-		to := m.flow.memo[m.node.ID]
+	for _, s := range r.seats {
+		to := s.entry()
 		to.State, to.Since, to.Until = Lost, now, time.Time{}
-		e.move(m.flow, m.node.ID, to)
+		e.move(s.flow, s.node.ID, to)
 	}
 	e.dispatch(now, q)
 	e.check()
 }
 
-// end moves the memos for a run that returned, frees what it had, and returns
-// those whose run it was.
-func (e *Engine[K, F]) end(r *run[K, F], err error) []*run[K, F] {
+// end moves the memo of a run that returned and frees what it had.
+func (e *Engine[K, F]) end(r *run[K, F], err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	q := e.queue(r.node.Class)
+	q := e.queue(r.lead().node.Class)
 	if r.at == lost {
 		q.lost = without(q.lost, r)
 		e.live++ // back again: Run waits for its delivery
@@ -182,61 +166,45 @@ func (e *Engine[K, F]) end(r *run[K, F], err error) []*run[K, F] {
 	if r.lostMark != nil {
 		r.lostMark.Stop()
 	}
-	e.unshare(r)
-	all := r.all()
-	for _, m := range all {
-		f, id := m.flow, m.node.ID
-		m.at, m.since = ended, now
-		delete(f.runs, id)
-		f.ended = append(f.ended, m)
-		e.move(f, id, e.outcome(now, m, err))
+	r.at, r.since = ended, now
+	for _, s := range r.seats {
+		delete(s.flow.seats, s.node.ID)
+		s.flow.ended = append(s.flow.ended, s)
+		e.move(s.flow, s.node.ID, e.outcome(now, s, err))
 	}
-	if r.node.Owns == "" {
+	if object := r.lead().node.Owns; object == "" {
 		e.dispatch(now, q)
 	} else {
-		delete(e.owners, r.node.Owns)
+		delete(e.owners, object)
 		e.dispatchAll(now)
 	}
 	e.check()
-	return all
 }
 
-// outcome returns the entry of a run that ended.
-func (e *Engine[K, F]) outcome(now time.Time, r *run[K, F], err error) Entry {
-	to := r.flow.memo[r.node.ID]
+// outcome returns the entry of a stage whose run ended.
+func (e *Engine[K, F]) outcome(now time.Time, s *seat[K, F], err error) Entry {
+	to := s.entry()
 	to.Since, to.Until, to.Why = now, time.Time{}, ""
 	switch {
 	case err == nil:
 		to.State, to.Err = Done, nil
-	case r.unwanted:
-		return abandoned(now, to)
+	case s.run.unwanted:
+		to = to.dropped(now)
 	default:
-		b := e.policy.row(r.node.Class).Backoff
+		b := e.policy.row(s.node.Class).Backoff
 		to.State, to.Err = Failed, err
 		to.Until = retryAt(now, err, jittered(b.Delay(to.Attempt), b.Jitter, e.rng))
 	}
 	return to
 }
 
-// abandoned is the entry after a run that was no longer wanted: as if it had
-// never been, until the next step.
-func abandoned(now time.Time, e Entry) Entry {
-	e.State, e.Key, e.Since, e.Until = Waiting, Key{}, now, time.Time{}
-	e.Attempt, e.Err, e.Why = 0, nil, ""
-	return e
-}
-
-// delivered notes that a run's facts are known to those who build graphs.
-func (e *Engine[K, F]) delivered(r *run[K, F]) {
+// close notes that a run's facts are delivered: its goroutine has nothing left to do.
+func (e *Engine[K, F]) close(r *run[K, F]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r.delivered = true
-}
-
-// close notes that a run's goroutine has nothing left to do.
-func (e *Engine[K, F]) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	for _, s := range r.seats {
+		s.delivered = true
+	}
 	e.release()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/dag/dagtest"
 )
 
 // pulls is an engine of keys that all want the same shared run.
@@ -136,5 +137,71 @@ func TestSharedRunWaitsWhereTheMostUrgentOfThemBelongs(t *testing.T) {
 		require.Equal(t, "c", q.Waiting[0].Joined[0].Key)
 		p.leave("c")
 		require.Equal(t, "b", p.engine.Queues()[0].Waiting[0].Key)
+	})
+}
+
+func TestSharedRunIsNeverBesideItself(t *testing.T) {
+	share := func(stage string, w node) node {
+		w.ID, w.Share, w.Class = id(stage), "x", "pull"
+		return w
+	}
+	bubble(t, "one that is about to end: the next waits for it", func(t *testing.T) {
+		w := engine(t, dag.Policy{"pull": {}})
+		first, second := deaf(10*s), takes(s)
+		w.step("a", share("image", work("", "pull", first)))
+		w.step("a")
+		w.step("b", share("image", work("", "pull", second)))
+		require.Equal(t, dag.Queued, w.state("b", "image"))
+		waiter := w.queue("pull").Waiting[0]
+		require.Equal(t, "x", waiter.Object)
+		require.Equal(t, &dag.Ref[string]{Key: "a", ID: id("image")}, waiter.Owner)
+		w.pass(10 * s)
+		require.Len(t, second.Runs(), 1)
+	})
+	bubble(t, "a lost one: the next waits until it comes back", func(t *testing.T) {
+		w := engine(t, dag.Policy{"pull": {Deadline: 10 * s}})
+		first, second := deaf(time.Hour), takes(s)
+		w.step("a", share("image", work("", "pull", first)))
+		w.pass(time.Minute)
+		require.Equal(t, dag.Lost, w.state("a", "image"))
+		w.step("b", share("image", work("", "pull", second)))
+		require.Equal(t, dag.Queued, w.state("b", "image"))
+		w.pass(time.Hour)
+		require.Len(t, second.Runs(), 1)
+	})
+	bubble(t, "two stages of one key share it too", func(t *testing.T) {
+		w := engine(t, nil)
+		a, b := takes(s), takes(s)
+		w.step("k", share("a", work("", "pull", a)), share("b", work("", "pull", b)))
+		w.pass(s)
+		require.Len(t, append(a.Runs(), b.Runs()...), 1)
+		require.Equal(t, dag.Done, w.state("k", "a"))
+		require.Equal(t, dag.Done, w.state("k", "b"))
+		require.Len(t, w.deliveries(), 2)
+	})
+}
+
+func TestSharedFailureIsEachOnesOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := engine(t, dag.Policy{"": {Backoff: dag.Backoff{Initial: 10 * s}}})
+		pull := work("image", "pull", dagtest.Do(dagtest.Script{Takes: s, Err: errPull}))
+		pull.Share = "x"
+		w.step("a", pull)
+		w.pass(11 * s)
+		w.step("a", pull) // its second attempt
+		w.step("b", pull) // joins
+		w.pass(s)
+		a, b := w.Memo("a")[id("image")], w.Memo("b")[id("image")]
+		require.Equal(t, 2, a.Attempt)
+		require.Equal(t, 20*s, a.Until.Sub(a.Since))
+		require.Equal(t, 1, b.Attempt)
+		require.Equal(t, 10*s, b.Until.Sub(b.Since))
+		require.Empty(t, b.Why)
+	})
+}
+
+func TestShareAndOwnsExclude(t *testing.T) {
+	require.PanicsWithValue(t, "dag: stage image shares its run and owns an object", func() {
+		graph(node{ID: id("image"), Share: "x", Owns: "o"})
 	})
 }

@@ -1,6 +1,9 @@
 package dag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check panics with a sentence when the engine broke one of its own rules. It
 // does nothing unless Options.Validate is set.
@@ -15,55 +18,46 @@ func (e *Engine[K, F]) check() {
 
 // breach describes the first broken rule, if any.
 func (e *Engine[K, F]) breach() string {
-	inFlight := 0
+	seats := 0
 	for class, q := range e.queues {
 		if q.empty() {
 			return fmt.Sprintf("queue %q has nothing in it and was kept", class)
 		}
-		if e.spawn != nil && q.hasSlot() && !q.stopped() && len(q.waiting) > 0 && !e.allBlocked(q) {
+		if e.spawn != nil && q.hasSlot() && !q.stopped() && slices.ContainsFunc(q.waiting, func(r *run[K, F]) bool { return e.blocker(q, r) == nil }) {
 			return fmt.Sprintf("queue %q has a free slot and somebody who could use it", class)
 		}
-		inFlight += len(q.running) + len(q.lost)
-	}
-	for _, f := range e.flows {
-		if breach := e.flowBreach(f); breach != "" {
-			return breach
-		}
-		for _, r := range f.runs {
-			if r.at != queued && r.carrier == nil {
-				inFlight--
+		for _, runs := range [3][]*run[K, F]{q.waiting, q.running, q.lost} {
+			for _, r := range runs {
+				seats += len(r.seats)
+				if breach := e.runBreach(r); breach != "" {
+					return breach
+				}
 			}
 		}
 	}
-	if inFlight != 0 {
-		return fmt.Sprintf("queues and memos differ by %d runs in flight", inFlight)
+	for _, f := range e.flows {
+		for id, entry := range f.memo {
+			if _, ok := f.seats[id]; ok != (entry.InFlight() || entry.State == Queued) {
+				return fmt.Sprintf("%v %s is %s in its memo; in a run: %t", f.key, id, entry.State, ok)
+			}
+		}
+		seats -= len(f.seats)
+	}
+	if seats != 0 {
+		return fmt.Sprintf("keys and queues differ by %d seats", seats)
 	}
 	return ""
 }
 
-func (e *Engine[K, F]) allBlocked(q *queue[K, F]) bool {
-	for _, r := range q.waiting {
-		if e.owners[r.node.Owns] == nil {
-			return false
+// runBreach compares a run with the memos of its stages and with its object.
+func (e *Engine[K, F]) runBreach(r *run[K, F]) string {
+	for _, s := range r.seats {
+		if got, want := s.entry().State, r.at.state(); s.run != r || got != want {
+			return fmt.Sprintf("%v %s is %s and its memo says %s", s.flow.key, s.node.ID, want, got)
 		}
 	}
-	return true
-}
-
-// flowBreach compares the memo of a key with its runs.
-func (e *Engine[K, F]) flowBreach(f *flow[K, F]) string {
-	for id, r := range f.runs {
-		if got, want := f.memo[id].State, r.at.state(); got != want {
-			return fmt.Sprintf("%v %s is %s and its memo says %s", f.key, id, want, got)
-		}
-		if owner := e.owners[r.node.Owns]; r.at != queued && r.node.Owns != "" && owner != r {
-			return fmt.Sprintf("%v %s runs and does not own %q", f.key, id, r.node.Owns)
-		}
-	}
-	for id, entry := range f.memo {
-		if _, ok := f.runs[id]; !ok && (entry.InFlight() || entry.State == Queued) {
-			return fmt.Sprintf("%v %s is %s in its memo and there is no run", f.key, id, entry.State)
-		}
+	if lead := r.lead(); r.at != queued && lead.node.Owns != "" && e.owners[lead.node.Owns] != r {
+		return fmt.Sprintf("%v %s runs and does not own %q", lead.flow.key, lead.node.ID, lead.node.Owns)
 	}
 	return ""
 }

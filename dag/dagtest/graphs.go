@@ -13,6 +13,7 @@ type Shape struct {
 	Kind    string   // of all stages; Of is their number
 	Max     int      // stages
 	Objects []string // that a stage may own; add "" for none
+	Shares  []string // that a stage that owns nothing may have; add "" for none
 	Classes []string
 }
 
@@ -27,6 +28,9 @@ func (s Shape) Nodes() *rapid.Generator[[]dag.Node[int]] {
 				Owns:   rapid.SampledFrom(s.Objects).Draw(rt, "owns"),
 				Class:  rapid.SampledFrom(s.Classes).Draw(rt, "class"),
 				Atomic: rapid.Bool().Draw(rt, "atomic"),
+			}
+			if share := rapid.SampledFrom(append([]string{""}, s.Shares...)).Draw(rt, "share"); share != "" && n.Owns == "" {
+				n.Share = share + "@" + n.Class
 			}
 			for _, earlier := range nodes {
 				switch rapid.IntRange(0, 5).Draw(rt, "edge") {
