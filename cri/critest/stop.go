@@ -12,14 +12,14 @@ import (
 
 var stopContract = []contract{
 	{"stop/lets the process end by itself", func(e *env) {
-		_, id := e.start(waits)
+		id := e.settled(waits)
 		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Minute))
 		s := e.status(id)
 		require.Equal(e, runtimeapi.ContainerState_CONTAINER_EXITED, s.GetState(), "exited when the call returns")
 		require.Zero(e, s.GetExitCode())
 	}},
 	{"stop/kills after the grace period", func(e *env) {
-		_, id := e.start(stubborn)
+		id := e.settled(stubborn)
 		began := time.Now()
 		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
 		require.GreaterOrEqual(e, time.Since(began), time.Second)
@@ -32,7 +32,7 @@ var stopContract = []contract{
 		require.Equal(e, int32(137), e.status(id).GetExitCode())
 	}},
 	{"stop/a second one with a shorter grace is obeyed", func(e *env) {
-		_, id := e.start(stubborn)
+		id := e.settled(stubborn)
 		first := make(chan error, 1)
 		go func() { first <- e.Client.StopContainer(e.ctx, id, time.Hour) }()
 		require.NoError(e, e.Client.StopContainer(e.ctx, id, time.Second))
@@ -40,7 +40,7 @@ var stopContract = []contract{
 		require.Equal(e, int32(137), e.status(id).GetExitCode())
 	}},
 	{"stop/given up leaves the process alone", func(e *env) {
-		_, id := e.start(stubborn)
+		id := e.settled(stubborn)
 		ctx, cancel := context.WithTimeout(e.ctx, 300*time.Millisecond)
 		defer cancel()
 		err := e.Client.StopContainer(ctx, id, time.Minute)

@@ -221,6 +221,15 @@ func (e *env) start(b behaviour) (p *pod, container string) {
 	return p, container
 }
 
+// settled starts a container and gives its process time to take charge of its signals: nothing outside can tell when it
+// has. A signal that comes before would end it, whatever it is.
+func (e *env) settled(b behaviour) (container string) {
+	e.Helper()
+	_, container = e.start(b)
+	time.Sleep(time.Second)
+	return container
+}
+
 func (e *env) status(container string) *runtimeapi.ContainerStatus {
 	e.Helper()
 	s, err := e.Client.ContainerStatus(e.ctx, container)
