@@ -113,7 +113,15 @@ func (s *Source) detailContainer(ctx context.Context, c *pod.Container) error {
 	sandbox := c.SandboxID
 	*c = crifact.ContainerStatus(st)
 	c.SandboxID = sandbox
+	s.finish(c, st)
 	return nil
+}
+
+// finish completes what a status says about a container that has ended.
+func (s *Source) finish(c *pod.Container, st *runtimeapi.ContainerStatus) {
+	if s.cfg.Finish != nil && c.State == pod.Exited {
+		s.cfg.Finish(c, st)
+	}
 }
 
 // Causes of calls that were given up.

@@ -58,6 +58,10 @@ type Config struct {
 	// in detail is not asked for again. Neither function may block.
 	State func(pod.Key) *pod.State
 
+	// Finish adds a container's last words to what its status says. Optional;
+	// it must be quick, since it is called where events are read too.
+	Finish func(c *pod.Container, st *runtimeapi.ContainerStatus)
+
 	Relist      time.Duration // between two lists without an event stream (1 s)
 	SlowRelist  time.Duration // the same with a stream (30 s)
 	StatusEvery time.Duration // between two questions to the runtime about itself (5 s)

@@ -68,7 +68,7 @@ func (r *run) event(ctx context.Context, ev *runtimeapi.ContainerEventResponse, 
 	case ev.GetContainerEventType() == runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, at.Before(opened), !complete(ev):
 		r.lookAt(ctx, uid)
 	default:
-		r.pod(uid, observed(ev, at))
+		r.pod(uid, r.observed(ev, at))
 	}
 }
 
@@ -85,7 +85,7 @@ func complete(ev *runtimeapi.ContainerEventResponse) bool {
 	return shown
 }
 
-func observed(ev *runtimeapi.ContainerEventResponse, at time.Time) pod.Observed {
+func (s *Source) observed(ev *runtimeapi.ContainerEventResponse, at time.Time) pod.Observed {
 	sb := ev.GetPodSandboxStatus()
 	o := pod.Observed{
 		Partial: true, Began: at, Ended: at,
@@ -96,6 +96,7 @@ func observed(ev *runtimeapi.ContainerEventResponse, at time.Time) pod.Observed 
 	for _, st := range ev.GetContainersStatuses() {
 		c := crifact.ContainerStatus(st)
 		c.SandboxID = sb.GetId()
+		s.finish(&c, st)
 		o.Containers = append(o.Containers, c)
 	}
 	return o

@@ -72,6 +72,9 @@ func (b *builder) stop(st stop, name string) dag.ID {
 		ID: dag.ID{Kind: KindStop, Of: name}, Need: []dag.ID{st.need}, After: st.after, Owns: ownContainer(name), Class: "stop",
 	}
 	if st.why == "" {
+		if b.s.Phase == pod.Active {
+			n.Owns = "" // what starts the container runs in this graph and tells by itself
+		}
 		return b.node(n, nil)
 	}
 	d := newSum().str(st.c.ID).str(st.why)

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -186,8 +187,8 @@ func (d *Dirs) HostsFile(uid types.UID) string {
 	return filepath.Join(d.pods(), filepath.Base(string(uid)), "etc-hosts")
 }
 
-// WriteHosts writes the pod's /etc/hosts. It keeps the file's inode, because
-// running containers of the pod have it mounted.
+// WriteHosts writes the pod's /etc/hosts, unless it is as it should be. It
+// keeps the file's inode, because running containers of the pod have it mounted.
 func (d *Dirs) WriteHosts(uid types.UID, h Hosts) error {
 	if _, err := d.pod(uid); err != nil {
 		return err
@@ -201,8 +202,11 @@ func (d *Dirs) WriteHosts(uid types.UID, h Hosts) error {
 		node = string(data)
 	}
 	const readable = 0o644
-	path := d.HostsFile(uid)
-	if err := os.WriteFile(path, []byte(h.Content(node)), readable); err != nil {
+	path, content := d.HostsFile(uid), []byte(h.Content(node))
+	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, content) {
+		return nil
+	}
+	if err := os.WriteFile(path, content, readable); err != nil {
 		return fmt.Errorf("writing the hosts file of pod %s: %w", uid, err)
 	}
 	if err := os.Chmod(path, readable); err != nil { // whatever the umask

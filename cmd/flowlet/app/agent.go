@@ -35,10 +35,10 @@ type Parts struct {
 	Sources []Source // of pods; the runtime as a source is added
 	Node    Node
 	Log     *slog.Logger
-	// Observers see every move of every stage; the journal is added.
+	// Observers see every move of every stage after the journal. Optional.
 	Observers []dag.Observer[pod.Key]
-	// StartTrace is called with each start, stop or restart that ended. Optional.
-	Ended func(journal.Closed)
+	// Journal sees every move of every stage first; nil: a new one.
+	Journal *journal.Journal
 	// SkipEvents makes the agent list instead of reading the runtime's events.
 	SkipEvents bool
 }
@@ -69,13 +69,18 @@ func New(p Parts) *Agent {
 		Records: podstore.OpenRecords(p.Config.RootDir), Runtime: &RuntimeInfo{client: p.Runtime},
 	}
 	a.restore()
-	a.Journal = journal.New(journal.Options{Ended: p.Ended})
-	a.PLEG = pleg.New(pleg.Config{Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, SkipEvents: p.SkipEvents})
+	if a.Journal = p.Journal; a.Journal == nil {
+		a.Journal = journal.New(journal.Options{})
+	}
+	made := a.containers(p)
+	a.PLEG = pleg.New(pleg.Config{
+		Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, Finish: made.Finish, SkipEvents: p.SkipEvents,
+	})
 	a.Graph = graphConfig(p.Config)
 	ledger := admit.NewLedger(p.Node.Admission)
 	a.domain, a.pipeline, a.Engine = stages.New(stages.Config{
 		Graph:     a.Graph,
-		Work:      a.work(p, ledger),
+		Work:      a.work(p, ledger, made),
 		Store:     a.Store,
 		Ledger:    ledger,
 		Sources:   names(p.Sources),

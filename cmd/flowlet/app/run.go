@@ -39,7 +39,7 @@ func Run(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	defer lock.Unlock() //nolint:errcheck // the process ends
 	d := &daemon{config: c, log: log, started: time.Now()}
 	defer d.close()
-	if err := d.wire(); err != nil {
+	if err := d.wire(ctx); err != nil {
 		return err
 	}
 	return d.run(ctx)
@@ -69,12 +69,11 @@ func (d *daemon) close() {
 	}
 }
 
-func (d *daemon) wire() error {
+func (d *daemon) wire(ctx context.Context) error {
 	var err error
-	if d.traces, err = newTraces(d.config, d.log); err != nil {
+	if d.traces, err = newTraces(ctx, d.config, d.log); err != nil {
 		return err
 	}
-	d.closers = append(d.closers, d.traces.close)
 	if err := d.buildRuntime(); err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func (d *daemon) wire() error {
 	}
 	d.agent = New(Parts{
 		Config: d.config, Runtime: d.runtime, Sources: d.buildSources(), Node: node, Log: d.log,
-		Observers: d.traces.observers(), Ended: d.traces.ended,
+		Journal: d.traces.journal,
 	})
 	return d.listen()
 }
@@ -168,6 +167,7 @@ func (d *daemon) run(ctx context.Context) error {
 		p.Go(d.serve(d.healthz, server.Healthz(d.checks)))
 	}
 	p.Go(d.watchPolicy)
+	p.Go(d.traces.run)
 	d.ready()
 	err := p.Wait()
 	stopSim(errors.New("the agent has ended"))

@@ -67,24 +67,28 @@ func graphConfig(c *config.Config) *graph.Config {
 }
 
 // work is what the stages do, on this node and this runtime.
-func (a *Agent) work(p Parts, ledger *admit.Ledger) *graph.Work {
+func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) *graph.Work {
 	n := p.Node
 	n.Sandbox.CgroupParent = n.Cgroups.ParentFor
 	qps, burst := p.Config.PullQPS()
 	return &graph.Work{
-		Observer:  observer{a.PLEG},
-		Admission: ledger,
-		Cgroups:   n.Cgroups,
-		Dirs:      n.Dirs,
-		Volumes:   n.Volumes,
-		Images:    image.New(p.Runtime, a.Events, image.Limiter(float64(qps), int(burst))),
-		Sandboxes: sandbox.New(p.Runtime, a.Events, n.Sandbox),
-		Containers: containers{container.New(container.Config{
-			Runtime: p.Runtime, Events: a.Events, Volumes: n.Volumes, Files: n.Dirs,
-			Hash: manifest.ContainerHash, Settings: n.Container, Log: p.Log,
-		})},
-		Records: a.Records,
+		Observer:   observer{a.PLEG},
+		Admission:  ledger,
+		Cgroups:    n.Cgroups,
+		Dirs:       n.Dirs,
+		Volumes:    n.Volumes,
+		Images:     image.New(p.Runtime, a.Events, image.Limiter(float64(qps), int(burst))),
+		Sandboxes:  sandbox.New(p.Runtime, a.Events, n.Sandbox),
+		Containers: containers{made},
+		Records:    a.Records,
 	}
+}
+
+func (a *Agent) containers(p Parts) *container.Containers {
+	return container.New(container.Config{
+		Runtime: p.Runtime, Events: a.Events, Volumes: p.Node.Volumes, Files: p.Node.Dirs,
+		Hash: manifest.ContainerHash, Settings: p.Node.Container, Log: p.Log,
+	})
 }
 
 // The types below give the stages' packages the shape that the graph wants.
