@@ -34,6 +34,17 @@ func (r *Runtime) Containers() []Container {
 	return out
 }
 
+// Container returns the container with that ID.
+func (r *Runtime) Container(id string) (found Container, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.store.containers.get(id)
+	if !ok {
+		return Container{}, false
+	}
+	return c.view(), true
+}
+
 // Find returns the newest container of that name in a pod; pod is a UID, "namespace/name" or name.
 func (r *Runtime) Find(pod, name string) (found Container, ok bool) {
 	r.mu.Lock()

@@ -108,6 +108,9 @@ func agree(t require.TestingT, ctx context.Context, sim *crisim.Runtime, client 
 	require.Len(t, all, len(containers))
 	for i, c := range all {
 		require.Equal(t, containers[i].Status.GetState(), c.GetState(), "an item is as new as the status")
+		one, ok := sim.Container(c.GetId())
+		require.True(t, ok)
+		require.Equal(t, containers[i].SandboxID, one.SandboxID)
 	}
 }
 
