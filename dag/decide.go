@@ -18,7 +18,7 @@ import (
 // graph order; cancel then has, by ID, the stages that the graph lacks. A
 // queued stage whose key changed is in both: cancel comes first.
 func Decide[F any](now time.Time, m Memo, g *Graph[F]) (out Memo, start, cancel []ID, next time.Time) {
-	d := decide(now, m, g, nil)
+	d := decide(now, m, g, unfolded{})
 	return d.out, d.start, d.cancel, d.next
 }
 
@@ -28,6 +28,7 @@ type decision[F any] struct {
 	before Memo
 	out    Memo // before itself until the first change
 	owned  []ownership
+	again  bool // look again at once where facts may be missing
 
 	start, cancel, changed []ID
 	next                   time.Time
@@ -42,11 +43,17 @@ type ownership struct {
 	state  State
 }
 
+// unfolded are runs whose facts a graph may lack.
+type unfolded struct {
+	runs  []ownership
+	again bool // nothing else will ask for the next look
+}
+
 // decide is Decide. ended lists the runs that ended so recently that the graph
 // may have been built without their facts: what the graph says about their
 // objects, and what needs them, is put off to the next step.
-func decide[F any](now time.Time, m Memo, g *Graph[F], ended []ownership) *decision[F] {
-	d := &decision[F]{now: now, before: m, out: m, owned: append(inFlight(m), ended...)}
+func decide[F any](now time.Time, m Memo, g *Graph[F], ended unfolded) *decision[F] {
+	d := &decision[F]{now: now, before: m, out: m, owned: append(inFlight(m), ended.runs...), again: ended.again}
 	known := 0
 	for i := range g.nodes {
 		n := &g.nodes[i]
@@ -147,7 +154,7 @@ func waitingForObject(to Entry, o ownership) Entry {
 // notDone: a stage whose facts may be missing from the graph is as good as
 // running for those that need it.
 func (d *decision[F]) notDone(id ID) bool {
-	return d.out[id].State != Done || d.unfolded(id)
+	return d.out[id].State != Done || d.isUnfolded(id)
 }
 
 func (d *decision[F]) runsOrCould(id ID) bool {
@@ -155,12 +162,12 @@ func (d *decision[F]) runsOrCould(id ID) bool {
 	return s == Running || s == Queued
 }
 
-// unfolded reports whether a run of the stage has ended so recently that its
+// isUnfolded reports whether a run of the stage has ended so recently that its
 // facts may be missing from the graph, and then asks for another look.
-func (d *decision[F]) unfolded(id ID) bool {
+func (d *decision[F]) isUnfolded(id ID) bool {
 	for _, o := range d.owned {
 		if o.state == Done && o.id == id {
-			d.lookAgain(d.now)
+			d.lookAgainNow()
 			return true
 		}
 	}
@@ -187,12 +194,19 @@ func (d *decision[F]) owner(object string, counts func(ownership) bool) (ownersh
 	for _, o := range d.owned {
 		if o.object == object && counts(o) {
 			if o.state == Done {
-				d.lookAgain(d.now)
+				d.lookAgainNow()
 			}
 			return o, true
 		}
 	}
 	return ownership{}, false
+}
+
+// lookAgainNow asks for a look with newer facts, unless they ask by themselves.
+func (d *decision[F]) lookAgainNow() {
+	if d.again {
+		d.lookAgain(d.now)
+	}
 }
 
 // lookAgain lowers the time of the next look to t, if t is a time.

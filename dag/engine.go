@@ -76,16 +76,16 @@ func New[K comparable, F any](policy Policy, deliver func(k K, id ID, facts F, e
 // memo is a snapshot that the caller may keep but not change. The time, if not
 // zero, is when to step again without new facts.
 //
-// A run's facts travel from deliver to the graph while the engine goes on. So
-// the first step after a run ended says nothing about the object that the run
-// changed, starts nothing that needs its stage, and asks for another step at
-// once: that one has a graph that was built after the facts were delivered.
+// A run's facts travel from deliver to the graph while the engine goes on. A
+// step whose graph may lack the facts of a run that ended (see Graph.Ends) says
+// nothing about the object that the run changed and starts nothing that needs
+// its stage.
 func (e *Engine[K, F]) Step(k K, g *Graph[F]) (Memo, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	f := e.flow(k)
-	d := decide(now, f.memo, g, f.unfolded())
+	d := decide(now, f.memo, g, f.unfolded(g.Ends))
 	e.adopt(f, d)
 	for _, id := range d.cancel {
 		if again := e.dismiss(now, f.seats[id]); again {
@@ -172,15 +172,21 @@ func (e *Engine[K, F]) move(f *flow[K, F], id ID, to Entry) {
 	e.observer.Moved(f.key, id, from, to)
 }
 
-// unfolded returns the ended runs whose facts the next graph may not know, and
-// lets go of those whose facts the graph after it must have.
-func (f *flow[K, F]) unfolded() []ownership {
-	var objects []ownership
-	for _, s := range f.ended {
-		objects = append(objects, ownership{s.node.Owns, s.node.ID, Done})
+// unfolded returns the ended runs whose facts a graph may not know. A builder
+// that counts says itself whether it knows all of them, and the facts that it
+// lacks will make it step again. For one that does not, those that were
+// delivered before this step are known at the next one.
+func (f *flow[K, F]) unfolded(ends uint64) (u unfolded) {
+	if ends >= f.ends {
+		f.ended = nil
 	}
-	f.ended = slices.DeleteFunc(f.ended, func(s *seat[K, F]) bool { return s.delivered })
-	return objects
+	for _, r := range f.ended {
+		u.runs = append(u.runs, ownership{r.node.Owns, r.node.ID, Done})
+	}
+	if u.again = ends == 0; u.again {
+		f.ended = slices.DeleteFunc(f.ended, func(r *run[K, F]) bool { return r.delivered })
+	}
+	return u
 }
 
 // busy reports whether a run of the key is in flight, lost or being delivered.

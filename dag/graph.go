@@ -60,6 +60,9 @@ type Node[F any] struct {
 type Graph[F any] struct {
 	// Priority orders this graph's stages in the class queues; higher first.
 	Priority int
+	// Ends is how many ended runs of the key the facts behind this graph
+	// include: one per deliver. 0 means that the builder does not count.
+	Ends uint64
 
 	nodes []Node[F]
 	index map[ID]int

@@ -5,8 +5,19 @@ import "time"
 // State is where a stage stands.
 type State uint8
 
-// The states of a stage. Waiting, Held, Queued and Failed (in back-off) cost
-// no goroutine.
+// The states of a stage. Only Running and Lost cost a goroutine.
+//
+//	Waiting ⇄ Held          something keeps it from starting
+//	   ⇅       ⇅
+//	    Queued              in line; leaves it when the graph changes its mind
+//	      ↓
+//	   Running → Lost       a slot was given; no return after deadline and grace
+//	      ↓       ↓
+//	 Done, Failed           for this key; from here to anything but Running and
+//	                        Lost when the key changes or the back-off is over
+//
+// A run that ended because nobody wanted it any more leads to Waiting with the
+// zero Key.
 const (
 	Waiting State = iota // for the stages or the object in On
 	Held                 // by a fact: Why, until Until

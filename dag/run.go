@@ -118,8 +118,9 @@ func (e *Engine[K, F]) execute(ctx context.Context, r *run[K, F], lead *seat[K, 
 	e.end(r, err)
 	for _, s := range r.seats { // nobody joins or leaves any more
 		e.deliver(s.flow.key, s.node.ID, facts, err)
+		e.delivered(s)
 	}
-	e.close(r)
+	e.close()
 }
 
 // call runs a stage and turns its panic into an error.
@@ -198,13 +199,18 @@ func (e *Engine[K, F]) outcome(now time.Time, s *seat[K, F], err error) Entry {
 	return to
 }
 
-// close notes that a run's facts are delivered: its goroutine has nothing left to do.
-func (e *Engine[K, F]) close(r *run[K, F]) {
+// delivered notes that the facts of a run are known to those who build graphs
+// with this stage.
+func (e *Engine[K, F]) delivered(s *seat[K, F]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range r.seats {
-		s.delivered = true
-	}
+	s.delivered = true
+}
+
+// close notes that a run's goroutine has nothing left to do.
+func (e *Engine[K, F]) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.release()
 }
 
