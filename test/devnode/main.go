@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/flowlet/flowlet/test/devnode/private"
 	"github.com/flowlet/flowlet/test/devnode/sweep"
@@ -21,6 +22,9 @@ func Main(m interface{ Run() int }, cfg Config, use func(*Node)) int {
 		return private.Run("", func(st sweep.State) int { return runTests(m, st, cfg, use) })
 	}
 	dir, err := os.MkdirTemp("", "flowlet")
+	if err == nil {
+		err = private.SweepStale(filepath.Join(os.TempDir(), "flowlet*"))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -30,3 +30,15 @@ func TestTakeSeesThisProcessAndItsFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, leak.Diff(before, after), "file: "+f.Name())
 }
+
+func TestOwnLeavesOutOtherNodes(t *testing.T) {
+	diff := []string{
+		"cgroup: /sys/fs/cgroup/cpu/flowlet-aaaaaa/pod", "cgroup: /sys/fs/cgroup/cpu/flowlet-bbbbbb/pod", "link: /sys/class/net/veth1",
+		"process: 7 vi", "process: 8 containerd --config /work/mem/containerd.toml",
+	}
+	mine := func(id string) bool { return id == "aaaaaa" }
+	alone := leak.Snapshot{"cgroup": {"/sys/fs/cgroup/cpu/flowlet-aaaaaa"}}
+	require.Equal(t, []string{diff[0], diff[1], diff[2], diff[4]}, leak.Own(diff, alone, mine))
+	crowd := leak.Snapshot{"cgroup": {"/sys/fs/cgroup/cpu/flowlet-aaaaaa", "/sys/fs/cgroup/cpu/flowlet-bbbbbb"}}
+	require.Equal(t, []string{diff[0], diff[4]}, leak.Own(diff, crowd, mine))
+}

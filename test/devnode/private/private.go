@@ -74,6 +74,26 @@ func Sweep(dir string) error {
 	return sweepDir(dir)
 }
 
+// SweepStale takes away what killed runs left behind in work directories that match the pattern, and the directories. Those
+// in use are let alone.
+func SweepStale(pattern string) error {
+	states, err := filepath.Glob(filepath.Join(pattern, sweep.StateFile))
+	for _, path := range states {
+		dir := filepath.Dir(path)
+		unlock, lockErr := lock(dir)
+		if lockErr != nil {
+			continue
+		}
+		swept := sweepDir(dir)
+		if swept == nil {
+			swept = os.RemoveAll(dir)
+		}
+		unlock()
+		err = errors.Join(err, swept)
+	}
+	return err
+}
+
 // Started says whether this process was started by Run or Sweep in another process.
 func Started() bool { return os.Getenv(roleEnv) != "" }
 

@@ -77,8 +77,11 @@ func program(t *testing.T, dir string, env ...string) (*exec.Cmd, *bytes.Buffer)
 }
 
 // noLeak fails when, after the test, something is left of what is not the test's own directory.
-func noLeak(t *testing.T) {
+//
+// The result collects what the programs of the test say: it names their nodes.
+func noLeak(t *testing.T) *strings.Builder {
 	t.Helper()
+	var seen strings.Builder
 	before, err := leak.Take()
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -86,42 +89,39 @@ func noLeak(t *testing.T) {
 		require.Eventually(t, func() bool {
 			after, err := leak.Take()
 			require.NoError(t, err)
-			diff = nil
-			for _, d := range leak.Diff(before, after) {
-				if strings.Contains(d, "flowlet") || strings.Contains(d, "sleep 1000") || strings.Contains(d, "/trace") {
-					diff = append(diff, d)
-				}
-			}
+			diff = leak.Own(leak.Diff(before, after), after, func(id string) bool { return strings.Contains(seen.String(), "ready "+id) })
 			return len(diff) == 0
 		}, 10*time.Second, 100*time.Millisecond, "left behind: %q", &diff)
 	})
+	return &seen
 }
 
 func TestRunPassesTheExitCodeAndLeavesNothing(t *testing.T) {
-	noLeak(t)
+	seen := noLeak(t)
 	dir := t.TempDir()
 	cmd, out := program(t, dir)
 	err := cmd.Run()
 	require.Equal(t, 42, cmd.ProcessState.ExitCode(), "%v %s", err, out)
+	seen.WriteString(out.String())
 	require.NoFileExists(t, filepath.Join(dir, "state.json"))
 	require.FileExists(t, filepath.Join(dir, "log", "pods", "trace"), "logs are on disk")
 	require.NoFileExists(t, "/run/netns/trace")
 }
 
 func TestRunPassesSignals(t *testing.T) {
-	noLeak(t)
+	seen := noLeak(t)
 	cmd, _ := program(t, t.TempDir(), "WAIT=1")
-	start(t, cmd)
+	start(t, cmd, seen)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	require.Equal(t, 43, cmd.ProcessState.ExitCode())
 }
 
 func TestOnlyOneRunInADirectory(t *testing.T) {
-	noLeak(t)
+	seen := noLeak(t)
 	dir := t.TempDir()
 	first, _ := program(t, dir, "WAIT=1")
-	start(t, first)
+	start(t, first, seen)
 	second, out := program(t, dir)
 	require.Error(t, second.Run())
 	require.Contains(t, out.String(), fmt.Sprintf("in use by process %d", first.Process.Pid))
@@ -131,10 +131,10 @@ func TestOnlyOneRunInADirectory(t *testing.T) {
 }
 
 func TestNextRunCleansUpAfterAKill(t *testing.T) {
-	noLeak(t)
+	seen := noLeak(t)
 	dir := t.TempDir()
 	first, _ := program(t, dir, "WAIT=1")
-	start(t, first)
+	start(t, first, seen)
 	st, err := sweep.Load(dir)
 	require.NoError(t, err)
 	require.NoError(t, first.Process.Kill())
@@ -146,14 +146,15 @@ func TestNextRunCleansUpAfterAKill(t *testing.T) {
 	second, out := program(t, dir)
 	err = second.Run()
 	require.Equal(t, 42, second.ProcessState.ExitCode(), "%v %s", err, out)
+	seen.WriteString(out.String())
 	require.NoDirExists(t, filepath.Join(mounts[0].Path, st.Cgroup))
 }
 
 func TestNothingIsLeftWhenTheDirectoryWasRemoved(t *testing.T) {
-	noLeak(t)
+	seen := noLeak(t)
 	dir := filepath.Join(t.TempDir(), "work")
 	cmd, _ := program(t, dir, "WAIT=1")
-	start(t, cmd)
+	start(t, cmd, seen)
 	require.NoError(t, os.Rename(dir, dir+".moved")) // removing would go into what is mounted there
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
@@ -161,7 +162,7 @@ func TestNothingIsLeftWhenTheDirectoryWasRemoved(t *testing.T) {
 }
 
 // start starts the program and waits until it is inside and ready.
-func start(t *testing.T, cmd *exec.Cmd) {
+func start(t *testing.T, cmd *exec.Cmd, seen *strings.Builder) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -173,5 +174,6 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	line := make([]byte, 256)
 	n, err := r.Read(line)
 	require.NoError(t, err)
+	seen.Write(line[:n])
 	require.True(t, strings.HasPrefix(string(line[:n]), "ready"), "%s", line[:n])
 }

@@ -28,10 +28,10 @@ type State struct {
 	Tables    []string     `json:"tables"`    // firewall tables of hostTables that were there before
 }
 
-const (
-	stateFile     = "state.json"
-	ipForwardFile = "/proc/sys/net/ipv4/ip_forward"
-)
+// StateFile is the name of the state file in the work directory.
+const StateFile = "state.json"
+
+const ipForwardFile = "/proc/sys/net/ipv4/ip_forward"
 
 // New chooses names and addresses for a node in dir and writes them down.
 func New(dir string) (State, error) {
@@ -59,12 +59,12 @@ func (st State) Save() error {
 	if err := os.MkdirAll(st.Dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(st.Dir, stateFile), append(b, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(st.Dir, StateFile), append(b, '\n'), 0o644)
 }
 
 // Load reads the state of the node in dir. The error is fs.ErrNotExist when none was made or all was taken away.
 func Load(dir string) (State, error) {
-	path := filepath.Join(dir, stateFile)
+	path := filepath.Join(dir, StateFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return State{}, err
@@ -92,13 +92,14 @@ func Sweep(st State, limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(st.Dir, stateFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(st.Dir, StateFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// restoreIPForward puts the sysctl back, unless another node needs it.
+// restoreIPForward puts the sysctl back, unless another node needs it. When nodes overlap in time, the last one saw it set by
+// the first, and leaves it.
 func restoreIPForward(st State) error {
 	others, _ := filepath.Glob("/sys/class/net/flowlet*")
 	if st.IPForward != "0" || readTrimmed(ipForwardFile) == "0" || len(others) > 0 {

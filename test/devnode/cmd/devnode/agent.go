@@ -106,17 +106,14 @@ func (p *play) startAgent() error {
 // configuration is a KubeletConfiguration, written as a map to show only what is set.
 func (p *play) configuration() map[string]any {
 	c := map[string]any{
-		"apiVersion":                    "kubelet.config.k8s.io/v1beta1",
-		"kind":                          "KubeletConfiguration",
-		"staticPodPath":                 p.manifests,
-		"containerRuntimeEndpoint":      p.endpoint,
-		"healthzPort":                   0, // a kubelet may have the port
-		"failSwapOn":                    false,
-		"failCgroupV1":                  false,
-		"enforceNodeAllocatable":        []string{"none"},
-		"makeIPTablesUtilChains":        false,
-		"localStorageCapacityIsolation": false,
-		"volumePluginDir":               filepath.Join(p.root, "volume-plugins"),
+		"apiVersion":               "kubelet.config.k8s.io/v1beta1",
+		"kind":                     "KubeletConfiguration",
+		"staticPodPath":            p.manifests,
+		"containerRuntimeEndpoint": p.endpoint,
+		"healthzPort":              0, // a kubelet may have the port
+		"failSwapOn":               false,
+		"failCgroupV1":             false,
+		"enforceNodeAllocatable":   []string{"none"},
 	}
 	if p.cgroupRoot != "" {
 		c["cgroupDriver"], c["cgroupRoot"] = "cgroupfs", p.cgroupRoot

@@ -46,7 +46,7 @@ func run(command string) int {
 			return err
 		})
 	case "sweep":
-		return session(func(context.Context) error { return private.Sweep(workDir) })
+		return session(func(context.Context) error { return private.Sweep(workDir()) })
 	case "run":
 		return runHere()
 	}

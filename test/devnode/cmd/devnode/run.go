@@ -14,8 +14,13 @@ import (
 	"github.com/flowlet/flowlet/test/devnode/toolbox"
 )
 
-// workDir holds all files of a run, below the working directory.
-const workDir = ".run"
+// workDir holds all files of a run. Tests use one of their own, so that they do not meet a user's run.
+func workDir() string {
+	if dir := os.Getenv("RUN_DIR"); dir != "" {
+		return dir
+	}
+	return ".run"
+}
 
 // runHere decides what the machine allows and starts it.
 func runHere() int {
@@ -48,7 +53,7 @@ func runHere() int {
 	if code != 0 {
 		return code
 	}
-	return private.Run(workDir, nil)
+	return private.Run(workDir(), nil)
 }
 
 // runOnContainerd is the run inside of the private namespaces.
@@ -76,7 +81,7 @@ func runOnContainerd(ctx context.Context, st sweep.State) (err error) {
 
 // runOnSimulation is the run without root.
 func runOnSimulation(ctx context.Context) error {
-	dir, err := filepath.Abs(workDir)
+	dir, err := filepath.Abs(workDir())
 	if err != nil {
 		return err
 	}
@@ -106,8 +111,12 @@ func (p *play) run(ctx context.Context) (err error) {
 	if err := p.show(ctx); err != nil {
 		return err
 	}
-	if ctx.Err() == nil {
-		p.printCommands(limit)
+	switch {
+	case ctx.Err() != nil:
+	case limit > 0:
+		fmt.Printf("\nrunning; ends by itself %s after the start\n", limit)
+	default:
+		fmt.Println("\nrunning; press Ctrl-C to end")
 	}
 	select {
 	case <-ctx.Done():

@@ -20,8 +20,13 @@ import (
 // the user should see, not the end of the run.
 const settleLimit = 2 * time.Minute
 
-// show prints how the pods come up, what each stage took, and what the web server answers.
+// steadyFor is how long nothing may change before the pods count as settled: a container that is about to crash was
+// ready before.
+const steadyFor = 3 * time.Second
+
+// show prints how the pods come up, what the web server answers, and what each stage took.
 func (p *play) show(ctx context.Context) error {
+	p.printCommands()
 	pods, err := p.watch(ctx)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -37,9 +42,6 @@ func (p *play) show(ctx context.Context) error {
 			fmt.Println(" ", s.Text())
 		}
 	}
-	if p.endpoint != "sim:" {
-		p.curl(ctx, pods)
-	}
 	return nil
 }
 
@@ -47,19 +49,24 @@ func (p *play) show(ctx context.Context) error {
 func (p *play) watch(ctx context.Context) ([]corev1.Pod, error) {
 	manifests, _ := filepath.Glob(filepath.Join(p.manifests, "*"))
 	last := map[string]string{}
-	limit := time.After(settleLimit)
+	limit, changed := time.After(settleLimit), time.Now()
 	var reason error
 	for {
 		pods, err := p.pods(ctx)
 		reason = err
 		slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(name(a), name(b)) })
 		for _, pod := range pods {
-			if now := describe(pod); now != last[name(pod)] {
-				last[name(pod)] = now
-				fmt.Printf("%7.2fs  %-24s %s\n", time.Since(p.begin).Seconds(), name(pod), now)
+			now := describe(pod)
+			if now == last[name(pod)] {
+				continue
+			}
+			last[name(pod)], changed = now, time.Now()
+			fmt.Printf("%7.2fs  %-24s %s\n", time.Since(p.begin).Seconds(), name(pod), now)
+			if pod.Labels["app"] == "web" && !unsettled(pod) && p.endpoint != "sim:" {
+				p.curl(ctx, pod)
 			}
 		}
-		if len(pods) >= len(manifests) && !slices.ContainsFunc(pods, unsettled) {
+		if len(pods) >= len(manifests) && !slices.ContainsFunc(pods, unsettled) && time.Since(changed) > steadyFor {
 			return pods, nil
 		}
 		select {
@@ -76,39 +83,30 @@ func (p *play) watch(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 // curl asks the web pod for its page at the pod's own address.
-func (p *play) curl(ctx context.Context, pods []corev1.Pod) {
-	for _, pod := range pods {
-		if pod.Labels["app"] != "web" || pod.Status.PodIP == "" {
-			continue
-		}
-		url := "http://" + pod.Status.PodIP + ":8080/"
-		fmt.Printf("\n$ curl %s\n", url)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		resp, err := (&http.Client{Timeout: 5 * time.Second}).Do(req)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		_, _ = io.Copy(os.Stdout, resp.Body)
-		_ = resp.Body.Close()
+func (p *play) curl(ctx context.Context, pod corev1.Pod) {
+	url := "http://" + pod.Status.PodIP + ":8080/"
+	fmt.Println("$ curl", url)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = io.Copy(os.Stdout, resp.Body)
+	_ = resp.Body.Close()
 }
 
 // printCommands tells what to try in a second terminal.
-func (p *play) printCommands(limit time.Duration) {
-	until := "press Ctrl-C to end"
-	if limit > 0 {
-		until = fmt.Sprintf("ends by itself %s after the start", limit)
-	}
-	fmt.Printf("\nrunning; %s. In a second terminal:\n", until)
+func (p *play) printCommands() {
+	fmt.Println("\nIn a second terminal:")
 	for _, c := range []string{"get pods", "why crash", "dag web", "trace web"} {
 		fmt.Printf("  %s %s --root-dir %s\n", p.flowlet, c, p.root)
 	}
-	fmt.Printf("manifests are in %s, logs in %s\n", p.manifests, filepath.Dir(p.log))
+	fmt.Printf("Manifests are in %s, logs in %s.\n\n", p.manifests, filepath.Dir(p.log))
 }
 
 func name(pod corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
@@ -144,8 +142,11 @@ func unsettled(pod corev1.Pod) bool {
 	default:
 		return true
 	}
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
+		return true // it is to complete
+	}
 	for _, c := range pod.Status.ContainerStatuses {
-		looping := c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways
+		looping := c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 		if !c.Ready && !looping {
 			return true
 		}
