@@ -20,7 +20,11 @@ func (l *life) check(m dagtest.Move[string], memos map[string]dag.Memo) string {
 	from, to := m.From, m.To
 	switch same := from.Key == to.Key; {
 	case to.State == dag.Running:
-		return cmp.Or(l.checkEdges(m, memos[m.Key]), l.checkLimit(to.Class, memos))
+		breach := l.checkEdges(m, memos[m.Key])
+		if !joined(to) {
+			breach = cmp.Or(breach, l.checkLimit(to.Class, memos))
+		}
+		return breach
 	case to.State == dag.Failed:
 		return checkBackoff(to)
 	case from.State == dag.Failed && same && from.Until.IsZero():
@@ -58,11 +62,14 @@ func (l *life) node(k string, stage dag.ID) node {
 	panic("no such stage")
 }
 
+// joined reports whether a stage shares the slot of another.
+func joined(e dag.Entry) bool { return e.Why != "" }
+
 func (l *life) checkLimit(class string, memos map[string]dag.Memo) string {
 	n := 0
 	for _, memo := range memos {
 		for _, e := range memo {
-			if e.State == dag.Running && e.Class == class && e.Why == "" { // else it joined
+			if e.State == dag.Running && e.Class == class && !joined(e) {
 				n++
 			}
 		}

@@ -47,6 +47,7 @@ type flow[K comparable, F any] struct {
 	shared bool               // memo was handed out: copy it before the next change
 	seats  map[ID]*seat[K, F] // in runs that are queued, running or lost
 	ended  []*seat[K, F]      // in runs that ended, until a step must have seen their facts
+	ends   uint64             // how many runs ended
 }
 
 // New returns an engine with nothing in it. deliver is its only way out: it is
@@ -180,11 +181,11 @@ func (f *flow[K, F]) unfolded(ends uint64) (u unfolded) {
 	if ends >= f.ends {
 		f.ended = nil
 	}
-	for _, r := range f.ended {
-		u.runs = append(u.runs, ownership{r.node.Owns, r.node.ID, Done})
+	for _, s := range f.ended {
+		u.runs = append(u.runs, ownership{s.node.Owns, s.node.ID, Done})
 	}
 	if u.again = ends == 0; u.again {
-		f.ended = slices.DeleteFunc(f.ended, func(r *run[K, F]) bool { return r.delivered })
+		f.ended = slices.DeleteFunc(f.ended, func(s *seat[K, F]) bool { return s.delivered })
 	}
 	return u
 }

@@ -171,6 +171,7 @@ func (e *Engine[K, F]) end(r *run[K, F], err error) {
 	for _, s := range r.seats {
 		delete(s.flow.seats, s.node.ID)
 		s.flow.ended = append(s.flow.ended, s)
+		s.flow.ends++
 		e.move(s.flow, s.node.ID, e.outcome(now, s, err))
 	}
 	if object := r.lead().node.Owns; object == "" {

@@ -106,6 +106,7 @@ func (c StageEnded) apply(s *State) {
 		f.apply(s)
 	}
 	s.Version++ // the memo moved: the pod is looked at again
+	s.Ends++
 }
 
 func (c Facts) apply(s *State) {
@@ -219,7 +220,7 @@ func (c Gone) apply(s *State) {
 		s.Phase, s.Version = Forgotten, version
 		return
 	}
-	*s = State{Version: version, Incarnation: c.At.UnixNano()}
+	*s = State{Version: version, Ends: s.Ends, Incarnation: c.At.UnixNano()}
 	SpecSet{next}.apply(s)
 }
 

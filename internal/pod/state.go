@@ -73,6 +73,7 @@ type State struct {
 	Unsure    []string  // objects whose last write had no clear end
 	LastWrite time.Time // end of the last write to any object of the pod
 	Version   uint64    // grows with every change
+	Ends      uint64    // how many ended stages are folded in, over all lives of the UID
 }
 
 // Full name of the pod; see Identity.

@@ -87,7 +87,7 @@ type In struct {
 // Build returns the graph of the pod's phase.
 func Build(in In, w *Work) *Graph {
 	b := &builder{In: in, s: in.State, work: w, g: &Graph{}}
-	b.g.Priority = priority(in.State)
+	b.g.Priority, b.g.Ends = priority(in.State), in.State.Ends
 	switch in.State.Phase {
 	case pod.Forgotten:
 	case pod.Deleting:
