@@ -43,6 +43,9 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	if !p.initialized {
 		n.Need = append(n.Need, in.inits...)
 	}
+	if u.do == await {
+		n.Need, n.After = nil, nil // it runs: only its own end is missing
+	}
 	n.Key, n.Hold = b.startKey(p, u)
 	id := b.effectNode(n, b.start(p, u))
 	if u.init {

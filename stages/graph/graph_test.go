@@ -1,0 +1,329 @@
+package graph_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/stages/graph"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// world is what pods share, all fine unless said otherwise.
+type world struct {
+	unsynced  []string
+	foreign   []string
+	holder    pod.Key
+	noNetwork string
+	waiting   []string
+}
+
+func (w world) Configured(s string) bool { return !slices.Contains(w.foreign, s) }
+func (w world) Synced(s string) bool     { return !slices.Contains(w.unsynced, s) }
+func (w world) NameHolder(*pod.State) (pod.Key, bool) {
+	return w.holder, w.holder != ""
+}
+func (w world) NetworkReady() (bool, string) { return w.noNetwork == "", w.noNetwork }
+func (w world) Room(*pod.State) (bool, []string) {
+	return len(w.waiting) == 0, w.waiting
+}
+
+func config() *graph.Config {
+	return &graph.Config{
+		CrashInitial: 10 * time.Second, CrashMax: 300 * time.Second, RuntimeSource: "pleg",
+		ContainerHash: func(name, image string) string { return name + "=" + image },
+		Registry:      func(string) string { return "r" },
+	}
+}
+
+// always is a container's restart policy that makes an init container a sidecar.
+var always = v1.ContainerRestartPolicyAlways
+
+func aPod(change ...func(*v1.PodSpec)) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u"}}
+	p.Spec = v1.PodSpec{
+		RestartPolicy: v1.RestartPolicyAlways,
+		Containers:    []v1.Container{{Name: "c", Image: "img"}},
+	}
+	for _, f := range change {
+		f(&p.Spec)
+	}
+	return p
+}
+
+func withInits(s *v1.PodSpec) {
+	s.InitContainers = []v1.Container{{Name: "i1", Image: "img"}, {Name: "side", Image: "img", RestartPolicy: &always}, {Name: "i2", Image: "img"}}
+}
+
+func never(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever }
+
+// fold makes a state of changes to a pod that was admitted.
+func fold(p *v1.Pod, changes ...pod.Change) *pod.State {
+	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: p, Source: pod.SourceFile, Seen: now.Add(-time.Minute)}})
+	for _, c := range changes {
+		s, _ = pod.Fold(s, c)
+	}
+	return s
+}
+
+var admitted = pod.Admitted{At: now.Add(-time.Minute)}
+
+func sandbox(ready bool) pod.Change {
+	return pod.Observed{Partial: true, Sandboxes: []pod.Sandbox{{
+		ID: "s0", Ready: ready, IPs: []string{"10.0.0.1"}, Detailed: true, CreatedAt: now.Add(-time.Minute),
+	}}}
+}
+
+func container(name string, attempt uint32, change func(*pod.Container)) pod.Change {
+	c := pod.Container{
+		ID: fmt.Sprintf("%s-%d", name, attempt), Name: name, Attempt: attempt, SandboxID: "s0", State: pod.Running,
+		Hash: name + "=img", Detailed: true, CreatedAt: now.Add(-time.Minute), StartedAt: now.Add(-time.Minute),
+	}
+	if change != nil {
+		change(&c)
+	}
+	return pod.Observed{Partial: true, Containers: []pod.Container{c}}
+}
+
+func exited(code int32) func(*pod.Container) {
+	return func(c *pod.Container) {
+		c.State, c.Exit = pod.Exited, pod.Exit{Code: code, Reason: "Error", FinishedAt: now.Add(-time.Second)}
+	}
+}
+
+// look builds the graph and returns, for each stage that has something to do,
+// what it is and what becomes of it when all the others that have nothing to do
+// are done.
+func look(s *pod.State, w world) map[string]string {
+	g := graph.Build(graph.In{Now: now, State: s, World: w, Config: config()}, nil)
+	memo, _, _, _ := dag.Decide(now, nil, g)
+	out := map[string]string{}
+	for _, n := range g.Nodes() {
+		if e := memo[n.ID]; e.State != dag.Done {
+			out[n.ID.String()] = e.State.String() + ": " + n.Key.Do
+			if e.State == dag.Held {
+				out[n.ID.String()] = "held: " + e.Why
+			}
+		}
+	}
+	return out
+}
+
+func TestNewPodIsAdmittedWhileItsImagesAreLookedUp(t *testing.T) {
+	require.Equal(t, map[string]string{
+		"admit":           "queued: admit",
+		"cgroup":          "waiting: ensure cgroup",
+		"dirs":            "waiting: ensure directories",
+		"image.look[img]": "queued: look up",
+		"image[img]":      "waiting: pull",
+		"sandbox":         "waiting: make sandbox, attempt 0",
+		"container[c]":    "waiting: start attempt 0",
+	}, look(fold(aPod()), world{}))
+}
+
+func TestAdmissionIsHeld(t *testing.T) {
+	for want, w := range map[string]world{
+		"held: the runtime has not been listed yet":                                     {unsynced: []string{"pleg"}},
+		"held: source file has not told all it knows yet: running pods keep their room": {unsynced: []string{"file"}},
+		"held: name lock: p_ns is still held by pod old":                                {holder: "old"},
+		"held: no room until these pods are gone: ns/a, ns/b":                           {waiting: []string{"ns/a", "ns/b"}},
+	} {
+		got := look(fold(aPod()), w)
+		require.Contains(t, []string{got["admit"], got["observe"]}, want)
+		require.Equal(t, "queued: look up", got["image.look[img]"], "images do not wait for admission")
+	}
+}
+
+func TestSandboxWaitsForTheNetworkUnlessItIsTheHosts(t *testing.T) {
+	w := world{noNetwork: "no plugin"}
+	require.Equal(t, "waiting: make sandbox, attempt 0", look(fold(aPod(), admitted), w)["sandbox"], "for its cgroup")
+	g := graph.Build(graph.In{Now: now, State: fold(aPod(), admitted), World: w, Config: config()}, nil)
+	n, _ := g.Node(dag.ID{Kind: graph.KindSandbox})
+	require.Equal(t, "network is not ready: no plugin", n.Hold.Why)
+	host := aPod(func(s *v1.PodSpec) { s.HostNetwork = true })
+	g = graph.Build(graph.In{Now: now, State: fold(host, admitted), World: w, Config: config()}, nil)
+	n, _ = g.Node(dag.ID{Kind: graph.KindSandbox})
+	require.Empty(t, n.Hold.Why)
+}
+
+func TestRunningPodHasNothingToDo(t *testing.T) {
+	got := look(fold(aPod(), admitted, sandbox(true), container("c", 0, nil)), world{})
+	require.Equal(t, map[string]string{"record": "queued: write state file"}, got)
+}
+
+func TestWhatRunsIsComparedWithTheSpec(t *testing.T) {
+	base := []pod.Change{admitted, sandbox(true)}
+	for name, tt := range map[string]struct {
+		spec    func(*v1.PodSpec)
+		changes []pod.Change
+		want    map[string]string // the stages of containers and sandboxes
+	}{
+		"image changed: stopped, then started again": {
+			changes: []pod.Change{container("c", 0, func(c *pod.Container) { c.Hash = "c=old" })},
+			want: map[string]string{
+				"stop[c]":      "queued: stop c-0: Container c definition changed, will be restarted",
+				"container[c]": "waiting: start attempt 1",
+			},
+		},
+		"container that the spec lacks: stopped": {
+			changes: []pod.Change{container("c", 0, nil), container("x", 0, nil)},
+			want:    map[string]string{"stop[x]": "queued: stop x-0: not in the pod's spec"},
+		},
+		"created container of an earlier try: started": {
+			changes: []pod.Change{container("c", 0, func(c *pod.Container) { c.State = pod.Created })},
+			want:    map[string]string{"container[c]": "waiting: start attempt 0"},
+		},
+		"first exit: started again at once": {
+			changes: []pod.Change{container("c", 0, exited(1))},
+			want:    map[string]string{"container[c]": "waiting: start attempt 1"},
+		},
+		"lost container: started again": {
+			changes: []pod.Change{
+				container("c", 0, nil),
+				pod.Observed{Began: now, Sandboxes: []pod.Sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.1"}, Detailed: true}}},
+			},
+			want: map[string]string{"container[c]": "waiting: start attempt 1"},
+		},
+		"sandbox not ready: everything stops, then a new one": {
+			changes: []pod.Change{container("c", 0, nil), sandbox(false)},
+			want: map[string]string{
+				"stop[c]":      "queued: stop c-0: its sandbox is not usable",
+				"sandbox.stop": "waiting: stop sandbox s0",
+				"sandbox":      "waiting: make sandbox, attempt 1",
+				"container[c]": "waiting: start attempt 1",
+			},
+		},
+		"init container runs: the others wait for its end": {
+			spec:    withInits,
+			changes: []pod.Change{container("i1", 0, nil)},
+			want: map[string]string{
+				"init[i1]":     "held: init container i1 is running",
+				"init[side]":   "waiting: start attempt 0",
+				"init[i2]":     "waiting: start attempt 0",
+				"container[c]": "waiting: start attempt 0",
+			},
+		},
+		"sidecar runs: the next init container's turn": {
+			spec:    withInits,
+			changes: []pod.Change{container("i1", 0, exited(0)), container("side", 0, nil)},
+			want: map[string]string{
+				"init[i2]":     "waiting: start attempt 0",
+				"container[c]": "waiting: start attempt 0",
+			},
+		},
+		"init container was removed after its end: not run again": {
+			spec: withInits,
+			changes: []pod.Change{
+				container("side", 0, nil), container("i2", 0, exited(0)),
+			},
+			want: map[string]string{"container[c]": "waiting: start attempt 0"},
+		},
+		"initialized: an init container that is gone is not run again": {
+			spec:    withInits,
+			changes: []pod.Change{container("side", 0, nil), container("c", 0, nil)},
+			want:    map[string]string{},
+		},
+		"initialized: a sidecar that ended starts beside the app": {
+			spec:    withInits,
+			changes: []pod.Change{container("side", 0, exited(1)), container("c", 0, nil)},
+			want:    map[string]string{"init[side]": "waiting: start attempt 1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var change []func(*v1.PodSpec)
+			if tt.spec != nil {
+				change = append(change, tt.spec)
+			}
+			got := look(fold(aPod(change...), slices.Concat(base, tt.changes)...), world{})
+			for _, k := range []string{"record", "cgroup", "dirs", "image[img]", "image.look[img]"} {
+				delete(got, k)
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestCrashLoopIsHeldFromTheEndOfTheRun(t *testing.T) {
+	s := fold(aPod(), admitted, sandbox(true), container("c", 0, exited(1)), container("c", 1, exited(1)), container("c", 2, exited(1)))
+	g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)
+	n, _ := g.Node(dag.ID{Kind: graph.KindContainer, Of: "c"})
+	require.Equal(t, dag.Hold{Until: now.Add(19 * time.Second), Why: "crash-loop back-off 20s"}, n.Hold)
+}
+
+func TestPodWithoutSpecIsClaimedByItsSourceOnly(t *testing.T) {
+	found, _ := pod.Fold(nil, pod.Observed{
+		Identity:  pod.Identity{Name: "p", Namespace: "ns", UID: "u", Source: "file"},
+		Sandboxes: []pod.Sandbox{{ID: "s0", Ready: true}},
+	})
+	require.Equal(t, "queued: take down: no source wants it", look(found, world{})["claim"])
+	require.Equal(t, "held: source file has not told all it knows yet", look(found, world{unsynced: []string{"file"}})["claim"])
+	require.Equal(t, "held: source file is not configured here: left alone", look(found, world{foreign: []string{"file"}})["claim"])
+}
+
+func TestCompletedPodIsTakenDownAndKept(t *testing.T) {
+	s := fold(aPod(never), admitted, sandbox(true), container("c", 0, exited(0)))
+	require.Equal(t, pod.Finishing, s.Phase)
+	got := look(s, world{})
+	require.Equal(t, "queued: stop sandbox s0", got["sandbox.stop"])
+	require.Equal(t, "waiting: settle", got["settle"])
+	require.NotContains(t, got, "containers.remove")
+
+	s, _ = pod.Fold(s, pod.Facts{pod.SandboxStopped{ID: "s0"}, pod.Settled{}})
+	require.Equal(t, map[string]string{"record": "queued: write state file"}, look(s, world{}))
+}
+
+func TestRemovedPodLosesEverythingInOrder(t *testing.T) {
+	s := fold(aPod(withInits), admitted, sandbox(true), container("side", 0, nil), container("c", 0, nil),
+		pod.SpecGone{Source: pod.SourceFile, At: now})
+	require.Equal(t, pod.Deleting, s.Phase)
+	got := look(s, world{})
+	require.Equal(t, "queued: stop c-0: Stopping container c", got["stop[c]"])
+	require.Equal(t, "waiting: stop side-0: Stopping container side", got["stop[side]"], "sidecars after the others")
+	for _, k := range []string{"sandbox.stop", "volume.unmount", "cgroup.remove", "containers.remove", "sandbox.remove", "dirs.remove", "forget"} {
+		require.Contains(t, got[k], "waiting: ", k)
+	}
+}
+
+func TestTeardownSaysNothingAboutWhatIsInFlight(t *testing.T) {
+	s := fold(aPod(), admitted, pod.SpecGone{Source: pod.SourceFile, At: now})
+	making := dag.Memo{{Kind: graph.KindSandbox}: {State: dag.Running, Key: dag.Key{Do: "make sandbox, attempt 0"}, Owns: "u/sandbox", Atomic: true}}
+	g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)
+	memo, start, cancel, _ := dag.Decide(now, making, g)
+	require.Equal(t, dag.Waiting, memo[dag.ID{Kind: graph.KindSandboxStop}].State)
+	require.Empty(t, cancel)
+	require.NotContains(t, start, dag.ID{Kind: graph.KindForget})
+}
+
+func TestUnsureObjectIsLookedAtBeforeAnythingElse(t *testing.T) {
+	s := fold(aPod(), admitted, pod.Wrote{Object: "u/sandbox", At: now, Unsure: true})
+	got := look(s, world{})
+	require.Equal(t, "queued: look again: the end of the last write is not known", got["observe"])
+	require.Equal(t, "waiting: make sandbox, attempt 0", got["sandbox"])
+}
+
+func TestDemandStaysTheSameWhileContainersAreMadeOneAfterTheOther(t *testing.T) {
+	two := aPod(func(s *v1.PodSpec) { s.Containers = append(s.Containers, v1.Container{Name: "d", Image: "img"}) })
+	key := func(s *pod.State, kind, of string) dag.Key {
+		g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)
+		n, _ := g.Node(dag.ID{Kind: kind, Of: of})
+		return n.Key
+	}
+	before := fold(two, admitted)
+	made := fold(two, admitted, sandbox(true))
+	half := fold(two, admitted, sandbox(true), container("c", 0, nil))
+	for _, st := range [][2]string{{graph.KindImageLook, "img"}, {graph.KindCgroup, ""}, {graph.KindDirs, ""}} {
+		require.NotZero(t, key(before, st[0], st[1]))
+		require.Equal(t, key(before, st[0], st[1]), key(made, st[0], st[1]))
+		require.Equal(t, key(before, st[0], st[1]), key(half, st[0], st[1]))
+	}
+	all := fold(two, admitted, sandbox(true), container("c", 0, nil), container("d", 0, nil))
+	require.Zero(t, key(all, graph.KindCgroup, ""))
+}
