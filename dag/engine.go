@@ -47,7 +47,7 @@ type flow[K comparable, F any] struct {
 	shared bool               // memo was handed out: copy it before the next change
 	seats  map[ID]*seat[K, F] // in runs that are queued, running or lost
 	ended  []*seat[K, F]      // in runs that ended, until a step must have seen their facts
-	ends   uint64             // how many runs ended
+	ends   uint64             // how many runs ended, as the builder counts
 }
 
 // New returns an engine with nothing in it. deliver is its only way out: it is
@@ -85,7 +85,7 @@ func (e *Engine[K, F]) Step(k K, g *Graph[F]) (Memo, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	f := e.flow(k)
+	f := e.flow(k, g.Ends)
 	d := decide(now, f.memo, g, f.unfolded(g.Ends))
 	e.adopt(f, d)
 	for _, id := range d.cancel {
@@ -143,10 +143,12 @@ func (e *Engine[K, F]) Forget(k K) bool {
 	return true
 }
 
-func (e *Engine[K, F]) flow(k K) *flow[K, F] {
+// flow returns what is kept about a key. Its count of ends goes on from where
+// the builder's is: the key may have been forgotten in between.
+func (e *Engine[K, F]) flow(k K, ends uint64) *flow[K, F] {
 	f, ok := e.flows[k]
 	if !ok {
-		f = &flow[K, F]{key: k, seats: make(map[ID]*seat[K, F])}
+		f = &flow[K, F]{key: k, seats: make(map[ID]*seat[K, F]), ends: ends}
 		e.flows[k] = f
 	}
 	return f

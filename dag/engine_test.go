@@ -276,6 +276,39 @@ func TestFactsOnTheirWay(t *testing.T) {
 		require.Equal(t, dag.Done, memo[id("a")].State)
 		require.Zero(t, next)
 	})
+	bubble(t, "a builder that counts ends is believed", func(t *testing.T) {
+		w := engine(t, nil)
+		a, b, c := work("a", "x", takes(s)), work("b", "x", takes(s)), work("c", "with the facts of b", takes(s))
+		b.Need, c.Need = ids("a"), ids("b")
+		step := func(ends uint64) (dag.Memo, time.Time) {
+			g := graph(a, b, c)
+			g.Ends = ends
+			return w.Step("k", g)
+		}
+		step(0)
+		w.pass(s)
+		memo, next := step(1)
+		require.Equal(t, dag.Running, memo[id("b")].State, "it knows the facts of a")
+		require.Zero(t, next)
+		w.pass(s)
+		for range 3 {
+			memo, next = step(1)
+			require.Equal(t, dag.Waiting, memo[id("c")].State, "it says that it lacks those of b")
+			require.Zero(t, next, "they make it step again")
+		}
+		memo, _ = step(2)
+		require.Equal(t, dag.Running, memo[id("c")].State)
+		w.pass(s)
+
+		require.True(t, w.Forget("k"), "the engine forgets, the builder counts on")
+		step(3)
+		w.pass(s)
+		memo, _ = step(3)
+		require.Equal(t, dag.Waiting, memo[id("b")].State)
+		memo, _ = step(4)
+		require.Equal(t, dag.Running, memo[id("b")].State)
+		w.pass(s)
+	})
 	create := node{ID: id("create"), Key: key("x"), Owns: "c1", Atomic: true, Run: takes(s).Run}
 	stop := node{ID: id("stop"), Owns: "c1"} // by a state in which c1 is not there
 	remove := node{ID: id("remove"), Key: key("y"), Need: ids("stop"), Run: takes(s).Run}

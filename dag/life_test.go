@@ -50,6 +50,7 @@ type facts struct {
 	version map[dag.ID]int
 	idle    map[dag.ID]bool
 	held    map[dag.ID]time.Time
+	ends    uint64
 }
 
 func live(h history) *life {
@@ -86,6 +87,7 @@ func (l *life) deliver(k string, stage dag.ID, run int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delivered[delivered{k, stage, run}]++
+	l.facts[k].ends++
 	l.poke(k)
 }
 
@@ -94,7 +96,7 @@ func (l *life) graph(k string) *dag.Graph[int] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.facts[k]
-	return dagtest.Graph(l.shapes[k][f.shape], func(n *node) {
+	g := dagtest.Graph(l.shapes[k][f.shape], func(n *node) {
 		if !f.idle[n.ID] {
 			n.Key = dag.Key{Do: "work", In: uint64(f.version[n.ID] + 1)}
 		}
@@ -104,6 +106,10 @@ func (l *life) graph(k string) *dag.Graph[int] {
 		}
 		n.Run = l.work(k, *n)
 	})
+	if l.counts {
+		g.Ends = f.ends
+	}
+	return g
 }
 
 // work returns the run of a stage: some script, chosen by all that is known

@@ -53,6 +53,7 @@ const (
 type history struct {
 	shapes  map[string][2][]node // per key: two graphs of other stages over the same objects
 	scripts []dagtest.Script
+	counts  bool // the builder of graphs counts ended runs
 	acts    []act
 	stopAt  time.Duration // of the engine; 0: when all is over
 }
@@ -69,6 +70,7 @@ func drawHistory(rt *rapid.T) history {
 		h.shapes[k] = shapes
 	}
 	h.scripts = rapid.SliceOfN(rapid.Custom(drawScript), 1, 10).Draw(rt, "scripts")
+	h.counts = rapid.Bool().Draw(rt, "counts")
 	h.acts = rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) act {
 		return act{
 			After: time.Duration(rapid.IntRange(0, 3000).Draw(rt, "after")) * time.Millisecond,
