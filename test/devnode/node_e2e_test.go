@@ -3,6 +3,8 @@
 package devnode_test
 
 import (
+	"net"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -29,12 +31,14 @@ func connect(t *testing.T) (runtimeapi.RuntimeServiceClient, runtimeapi.ImageSer
 	return runtimeapi.NewRuntimeServiceClient(conn), runtimeapi.NewImageServiceClient(conn)
 }
 
-// A pod with one container starts from a pulled image, has an address of the node's network, and outlives containerd.
+// A pod with one container starts from a pulled image, has an address of the node's network and a host port, and outlives
+// containerd.
 func TestNodeRunsAContainer(t *testing.T) {
 	ctx := t.Context()
 	runtime, images := connect(t)
 	logs, err := node.MemDir("logs")
 	require.NoError(t, err)
+	port := freePort(t)
 	begin := time.Now()
 
 	_, err = images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: node.Demo}})
@@ -42,6 +46,7 @@ func TestNodeRunsAContainer(t *testing.T) {
 	sandbox := &runtimeapi.PodSandboxConfig{
 		Metadata:     &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "1"},
 		LogDirectory: logs,
+		PortMappings: []*runtimeapi.PortMapping{{ContainerPort: 8080, HostPort: port}},
 		Linux:        &runtimeapi.LinuxPodSandboxConfig{CgroupParent: node.CgroupRoot + "/web"},
 	}
 	s, err := runtime.RunPodSandbox(ctx, &runtimeapi.RunPodSandboxRequest{Config: sandbox})
@@ -59,8 +64,15 @@ func TestNodeRunsAContainer(t *testing.T) {
 
 	status, err := runtime.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: s.PodSandboxId})
 	require.NoError(t, err)
-	require.Contains(t, node.PodCIDR.String(), status.Status.Network.Ip[:len("10.213.")])
-	require.Eventually(t, func() bool { return get("http://"+status.Status.Network.Ip+":8080/") == "hello\n" }, 10*time.Second, 20*time.Millisecond)
+	ip, err := netip.ParseAddr(status.Status.Network.Ip)
+	require.NoError(t, err)
+	require.True(t, node.PodCIDR.Contains(ip), "%s in %s", ip, node.PodCIDR)
+	answers := func(addr netip.Addr, port int32) func() bool {
+		return func() bool { return get("http://"+netip.AddrPortFrom(addr, uint16(port)).String()) == "hello\n" }
+	}
+	require.Eventually(t, answers(ip, 8080), 10*time.Second, 20*time.Millisecond)
+	gateway := node.PodCIDR.Addr().Next()
+	require.Eventually(t, answers(gateway, port), 10*time.Second, 20*time.Millisecond, "host port")
 
 	require.NoError(t, node.RestartRuntime(ctx))
 	running, err := runtime.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: c.ContainerId}, grpc.WaitForReady(true))
@@ -71,4 +83,13 @@ func TestNodeRunsAContainer(t *testing.T) {
 	require.NoError(t, err)
 	_, err = runtime.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: s.PodSandboxId})
 	require.NoError(t, err)
+}
+
+// freePort is a port that nobody listened on a moment ago.
+func freePort(t *testing.T) int32 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return int32(l.Addr().(*net.TCPAddr).Port)
 }

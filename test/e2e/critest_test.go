@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,13 +17,12 @@ import (
 
 // The contract that flowlet's runtime client relies on, on containerd as built from test/tools.
 func TestContract(t *testing.T) {
-	critest.Run(t, contractTarget(t, node, true))
+	critest.Run(t, contractTarget(t, node))
 }
 
-// The same on the distribution's containerd, an older line without events and RuntimeConfig.
+// The same on the distribution's containerd, an older line; 1.6 is without events and RuntimeConfig.
 func TestContractOnOldContainerd(t *testing.T) {
-	old := startOld(t)
-	critest.Run(t, contractTarget(t, old, false))
+	critest.Run(t, contractTarget(t, startOld(t)))
 }
 
 // startOld starts the distribution's containerd beside the node's, for the length of a test.
@@ -34,11 +34,15 @@ func startOld(t *testing.T) *devnode.Node {
 	return old
 }
 
-func contractTarget(t *testing.T, n *devnode.Node, modern bool) critest.Target {
+func contractTarget(t *testing.T, n *devnode.Node) critest.Target {
 	t.Helper()
 	client, err := cri.Dial(n.Endpoint)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	version, err := client.Version(t.Context())
+	require.NoError(t, err)
+	t.Logf("%s %s", version.RuntimeName, version.RuntimeVersion)
+	modern := !strings.HasPrefix(version.RuntimeVersion, "1.6.")
 	logs, err := n.MemDir("critest")
 	require.NoError(t, err)
 	return critest.Target{
