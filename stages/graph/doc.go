@@ -88,18 +88,16 @@ type In struct {
 func Build(in In, w *Work) *Graph {
 	b := &builder{In: in, s: in.State, work: w, g: &Graph{}}
 	b.g.Priority, b.g.Ends = priority(in.State), in.State.Ends
-	switch in.State.Phase {
-	case pod.Forgotten:
-	case pod.Deleting:
+	switch phase := in.State.Phase; {
+	case phase == pod.Forgotten:
+	case phase == pod.Deleting:
 		b.remove()
-	case pod.Finishing, pod.Finished:
+	case in.State.Spec == nil:
+		b.found()
+	case phase == pod.Finishing || phase == pod.Finished:
 		b.finish()
 	default:
-		if in.State.Spec == nil {
-			b.found()
-		} else {
-			b.run()
-		}
+		b.run()
 	}
 	return b.g
 }

@@ -268,6 +268,12 @@ func TestPodWithoutSpecIsClaimedByItsSourceOnly(t *testing.T) {
 	require.Equal(t, "held: source file is not configured here: left alone", look(found, world{foreign: []string{"file"}})["claim"])
 }
 
+func TestFinishedPodWhoseManifestIsGoneIsClaimed(t *testing.T) {
+	r := pod.Record{UID: "u", Name: "p", Namespace: "ns", Source: "file", Finished: true}
+	s, _ := pod.Fold(nil, pod.Restored{Record: r})
+	require.Equal(t, "queued: take down: no source wants it", look(s, world{})["claim"])
+}
+
 func TestCompletedPodIsTakenDownAndKept(t *testing.T) {
 	s := fold(aPod(never), admitted, sandbox(true), container("c", 0, exited(0)))
 	require.Equal(t, pod.Finishing, s.Phase)
