@@ -29,7 +29,7 @@ func fake(t *testing.T, v2 bool, controllers ...string) (*cgroup.Manager, string
 		tree.Mounts[c] = root
 		if !v2 {
 			tree.Mounts[c] = filepath.Join(root, c)
-			require.NoError(t, os.Mkdir(tree.Mounts[c], 0o755))
+			require.NoError(t, os.MkdirAll(tree.Mounts[c], 0o755))
 		}
 	}
 	m, err := cgroup.New(cgroup.Config{
@@ -119,6 +119,18 @@ func TestAMissingControllerMattersOnlyToALimit(t *testing.T) {
 	require.NoError(t, m.Ensure(t.Context(), pod("1", "", "1Gi", "")))
 	require.ErrorContains(t, m.Ensure(t.Context(), pod("1", "", "1Gi", "1Gi")), "lacks the cgroup controllers memory")
 	require.NotContains(t, files(t, root), "memory")
+}
+
+// Runtimes put containers into the v2 hierarchy that a machine may have beside v1.
+func TestRemovalCoversTheHybridHierarchy(t *testing.T) {
+	m, root := fake(t, false, "", "cpu")
+	leftover := filepath.Join(root, "test/kubepods/burstable/podx-1/container")
+	require.NoError(t, os.MkdirAll(leftover, 0o755))
+	everyDir(t, root, func(d string) { procs(t, d, "") })
+	procs(t, leftover, "5\n")
+	var busy *cgroup.BusyError
+	require.ErrorAs(t, m.RemovePod(t.Context(), "x-1"), &busy)
+	require.Equal(t, []int{5}, busy.PIDs)
 }
 
 func TestRemovalFindsThePodUnderAnyLevel(t *testing.T) {

@@ -67,6 +67,11 @@ func TestRealCgroups(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []types.UID{uid}, uids)
 
+	// The runtime makes the cgroups of containers in all hierarchies.
+	for _, mount := range tree.Mounts {
+		require.NoError(t, os.MkdirAll(filepath.Join(mount, m.ParentFor(p), "container"), 0o755))
+	}
+
 	// A process in one hierarchy holds the pod up until it has ended.
 	sleep := exec.Command("sleep", "600")
 	require.NoError(t, sleep.Start())
@@ -82,6 +87,9 @@ func TestRealCgroups(t *testing.T) {
 
 	require.NoError(t, m.RemovePod(t.Context(), uid))
 	require.NoError(t, m.RemovePod(t.Context(), uid))
+	for _, mount := range tree.Mounts {
+		require.NoDirExists(t, filepath.Join(mount, m.ParentFor(p)))
+	}
 	uids, err = m.PodUIDs()
 	require.NoError(t, err)
 	require.Empty(t, uids)

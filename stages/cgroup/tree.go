@@ -15,12 +15,17 @@ import (
 type Tree struct {
 	V2 bool
 	// Mounts maps each controller of v1 to its mount point. On v2 every
-	// controller maps to the one mount point.
+	// controller maps to the one mount point. In hybrid mode, v1 with a v2
+	// hierarchy beside it, that one has no controller and an empty name: it
+	// limits nothing, but runtimes put containers there, too.
 	Mounts map[string]string
 }
 
 // unified is where cgroup v2 is mounted.
 const unified = "/sys/fs/cgroup"
+
+// hybrid is where cgroup v2 is mounted beside v1.
+const hybrid = unified + "/unified"
 
 // named is the v1 hierarchy of systemd, which limits nothing.
 const named = "systemd"
@@ -49,6 +54,9 @@ func Detect() (Tree, error) {
 	}
 	if len(t.Mounts) == 0 {
 		return t, fmt.Errorf("no cgroup hierarchy is mounted below %s", unified)
+	}
+	if cgroups.IsCgroup2HybridMode() {
+		t.Mounts[""] = hybrid
 	}
 	return t, nil
 }
