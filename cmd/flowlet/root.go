@@ -19,7 +19,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), planCommand(), simCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), planCommand(), simCommand(), benchCommand(), versionCommand())
 	return cmd
 }
 
