@@ -123,7 +123,8 @@ func (r *Records) save(k pod.Key, rec pod.Record) error {
 	if err := os.MkdirAll(r.dir, 0o750); err != nil {
 		return err
 	}
-	return renameio.WriteFile(r.path(k), data, 0o600)
+	// In its own directory: renameio would look for a better one with files of its own.
+	return renameio.WriteFile(r.path(k), data, 0o600, renameio.WithTempDir(r.dir))
 }
 
 func (r *Records) encode(k pod.Key, rec pod.Record) ([]byte, error) {
