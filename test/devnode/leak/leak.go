@@ -111,7 +111,7 @@ func (s Snapshot) files() {
 		})
 	}
 	// Only names that a node could use: others work in /tmp, too.
-	for _, pattern := range []string{"flowlet*", "demo*", "containerd*", "runc*", "cni*", "devnode*"} {
+	for _, pattern := range []string{"flowlet[0-9]*", "demo[0-9]*", "containerd*", "runc*", "cni*", "devnode*"} {
 		names, _ := filepath.Glob(filepath.Join(os.TempDir(), pattern))
 		s.add("file", names...)
 	}

@@ -22,7 +22,7 @@ func TestTakeSeesThisProcessAndItsFiles(t *testing.T) {
 	require.NotEmpty(t, before["process"])
 	require.NotEmpty(t, before["mount"])
 
-	f, err := os.CreateTemp("", "flowlet-leak")
+	f, err := os.CreateTemp("", "devnode-leak")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.Remove(f.Name()) })
 	require.NoError(t, f.Close())
@@ -34,11 +34,11 @@ func TestTakeSeesThisProcessAndItsFiles(t *testing.T) {
 func TestOwnLeavesOutOtherNodes(t *testing.T) {
 	diff := []string{
 		"cgroup: /sys/fs/cgroup/cpu/flowlet-aaaaaa/pod", "cgroup: /sys/fs/cgroup/cpu/flowlet-bbbbbb/pod", "link: /sys/class/net/veth1",
-		"process: 7 vi", "process: 8 containerd --config /work/mem/containerd.toml",
+		"process: 7 vi", "cgroup: /sys/fs/cgroup/cpu/user.slice/x", "process: 8 containerd --config /work/mem/containerd.toml",
 	}
 	mine := func(id string) bool { return id == "aaaaaa" }
 	alone := leak.Snapshot{"cgroup": {"/sys/fs/cgroup/cpu/flowlet-aaaaaa"}}
-	require.Equal(t, []string{diff[0], diff[1], diff[2], diff[4]}, leak.Own(diff, alone, mine))
+	require.Equal(t, []string{diff[0], diff[1], diff[2], diff[5]}, leak.Own(diff, alone, mine))
 	crowd := leak.Snapshot{"cgroup": {"/sys/fs/cgroup/cpu/flowlet-aaaaaa", "/sys/fs/cgroup/cpu/flowlet-bbbbbb"}}
-	require.Equal(t, []string{diff[0], diff[4]}, leak.Own(diff, crowd, mine))
+	require.Equal(t, []string{diff[0], diff[5]}, leak.Own(diff, crowd, mine))
 }

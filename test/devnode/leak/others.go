@@ -9,6 +9,7 @@ import (
 var (
 	nodeCgroup = regexp.MustCompile(`^/sys/fs/cgroup/.*flowlet-([0-9a-f]{6})$`)
 	nameless   = regexp.MustCompile(`/veth|: \d+ /bin/|/tmp/flowlet|debian-containerd`)
+	ofAgents   = regexp.MustCompile(`flowlet|kubepods| gives `)
 	ofNodes    = regexp.MustCompile(`containerd|runc|bin/flowlet|/bin/(demo|pause)|bin/devnode|sleep 1000`)
 )
 
@@ -28,6 +29,9 @@ func Own(diff []string, now Snapshot, own func(id string) bool) []string {
 			return true
 		case len(others) > 0 && nameless.MatchString(d):
 			return true
+		}
+		if strings.HasPrefix(d, "cgroup: ") {
+			return !ofAgents.MatchString(d)
 		}
 		return strings.HasPrefix(d, "process: ") && (!ofNodes.MatchString(d) || strings.Contains(d, "go-build"))
 	})
