@@ -53,6 +53,9 @@ func (b *builder) observe() dag.ID {
 			d = d.str(o)
 		}
 		n.Key = d.key("look again: the end of the last write is not known")
+		// Where both are at one moment of a coarse clock, nobody could tell
+		// which came first, and the look would count for nothing.
+		n.Hold = dag.Hold{Until: b.s.LastWrite.Add(1), Why: "the last write has just ended"}
 	}
 	k := pod.KeyOf(b.s.UID())
 	return b.node(n, func(ctx context.Context) (pod.Facts, error) { return b.work.Observer.Look(ctx, k) })
@@ -83,13 +86,13 @@ func (b *builder) stop(st stop, name string) dag.ID {
 	}
 	n.Key = d.key("stop " + short(st.c.ID) + ": " + st.why)
 	s := b.s
-	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+	return b.node(n, undo(n.Owns, func(ctx context.Context) (pod.Facts, error) {
 		grace := s.Grace()
 		if !st.deadline.IsZero() {
 			grace = time.Until(st.deadline)
 		}
 		return b.work.Containers.Stop(ctx, s, st.c, grace, st.why)
-	})
+	}))
 }
 
 func short(id string) string { return id[:min(len(id), 12)] }

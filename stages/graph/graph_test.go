@@ -311,6 +311,9 @@ func TestTeardownSaysNothingAboutWhatIsInFlight(t *testing.T) {
 func TestUnsureObjectIsLookedAtBeforeAnythingElse(t *testing.T) {
 	s := fold(aPod(), admitted, pod.Wrote{Object: "u/sandbox", At: now, Unsure: true})
 	got := look(s, world{})
+	require.Equal(t, "held: the last write has just ended", got["observe"])
+	s = fold(aPod(), admitted, pod.Wrote{Object: "u/sandbox", At: now.Add(-1), Unsure: true})
+	got = look(s, world{})
 	require.Equal(t, "queued: look again: the end of the last write is not known", got["observe"])
 	require.Equal(t, "waiting: make sandbox, attempt 0", got["sandbox"])
 }

@@ -109,6 +109,16 @@ func effect(object string, do run) run {
 	}
 }
 
+// undo makes a run of a write that is simply sent again when its answer is
+// missing. It is given up as soon as its outcome is seen, so a missing answer
+// is the rule and no reason to look.
+func undo(object string, do run) run {
+	return func(ctx context.Context) (pod.Facts, error) {
+		facts, err := do(ctx)
+		return append(facts, pod.Wrote{Object: object, At: time.Now()}), err
+	}
+}
+
 // uncertain reports whether a write that ended with err may have happened.
 func uncertain(err error) bool {
 	var u interface{ Uncertain() bool }
