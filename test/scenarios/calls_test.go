@@ -7,6 +7,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri/crisim"
+	"github.com/flowlet/flowlet/dag"
 )
 
 // calls are the calls of some methods for one pod, by its name in the manifest;
@@ -95,4 +96,13 @@ func (n *node) sandbox(name string) string {
 	}
 	require.Len(n, ids, 1)
 	return ids[0]
+}
+
+// stage is the ID of a stage; of is what it is about, if anything.
+func stage(kind string, of ...string) dag.ID {
+	id := dag.ID{Kind: kind}
+	if len(of) > 0 {
+		id.Of = of[0]
+	}
+	return id
 }

@@ -23,7 +23,7 @@ type line struct {
 	isCut  chan struct{} // closed by cut
 	calls  sync.WaitGroup
 
-	mu    sync.Mutex
+	mu      sync.Mutex
 	stuck   map[string]bool // methods that never return, whatever the deadline
 	streams map[*int]context.CancelCauseFunc
 }
@@ -93,7 +93,7 @@ func (l *line) Invoke(ctx context.Context, method string, args, reply any, opts 
 		defer stop()
 		defer cancel(nil)
 		err := l.direct.Invoke(timed, method, args, answer)
-		l.node.after(name)
+		l.node.after(args)
 		done <- err
 	})
 	unhook := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/cri/crisim"
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -26,7 +28,8 @@ type truth struct {
 	mu       sync.Mutex
 	breaches []string
 	over     map[string]v1.PodPhase // terminal phases, by UID and life
-	owners   map[string]string      // UID by container ID
+	newest   map[string]string      // ID of the container started last, by full name
+	looked   time.Time
 }
 
 func (t *truth) breach(format string, args ...any) {
@@ -53,11 +56,8 @@ func (n *node) before(l *line, method string, args any) {
 	case *runtimeapi.CreateContainerRequest:
 		uid = r.GetSandboxConfig().GetMetadata().GetUid()
 	case *runtimeapi.StartContainerRequest:
-		for _, c := range n.sim.Containers() {
-			if c.Status.GetId() == r.GetContainerId() {
-				uid = c.Pod.GetUid()
-			}
-		}
+		c, _ := n.sim.Container(r.GetContainerId())
+		uid = c.Pod.GetUid()
 	default:
 		return
 	}
@@ -69,21 +69,45 @@ func (n *node) before(l *line, method string, args any) {
 }
 
 // after sees every call when the runtime is done with it.
-func (n *node) after(method string) {
-	if method == "StartContainer" {
-		n.lookAtContainers()
+func (n *node) after(args any) {
+	r, ok := args.(*runtimeapi.StartContainerRequest)
+	if !ok {
+		return
 	}
+	now, ok := n.sim.Container(r.GetContainerId())
+	if !ok || !isRunning(now) {
+		return
+	}
+	t := &n.truth
+	t.mu.Lock()
+	was := t.newest[fullName(now)]
+	if t.newest == nil {
+		t.newest = map[string]string{}
+	}
+	t.newest[fullName(now)] = r.GetContainerId()
+	t.mu.Unlock()
+	if old, ok := n.sim.Container(was); ok && was != r.GetContainerId() && isRunning(old) {
+		t.breach("I1: %s started while another one runs", fullName(now))
+	}
+}
+
+func isRunning(c crisim.Container) bool {
+	return c.Status.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING
+}
+
+func fullName(c crisim.Container) string {
+	return c.Pod.GetName() + "_" + c.Pod.GetNamespace() + "/" + c.Status.GetMetadata().GetName()
 }
 
 func (n *node) lookAtContainers() map[string]bool {
 	live := map[string]string{}
 	uids := map[string]bool{}
 	for _, c := range n.sim.Containers() {
-		if c.Status.GetState() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		if !isRunning(c) {
 			continue
 		}
 		uids[c.Pod.GetUid()] = true
-		name := c.Pod.GetName() + "_" + c.Pod.GetNamespace() + "/" + c.Status.GetMetadata().GetName()
+		name := fullName(c)
 		if other, ok := live[name]; ok {
 			n.truth.breach("I1: two containers %s live: %.8s and %.8s", name, other, c.Status.GetId())
 		}
@@ -92,8 +116,13 @@ func (n *node) lookAtContainers() map[string]bool {
 	return uids
 }
 
-// look checks what can be seen from outside at any moment.
+// look checks what can be seen from outside at any moment. Often enough is
+// every 50 ms: a breach lasts.
 func (n *node) look() {
+	if time.Since(n.truth.looked) < 50*time.Millisecond {
+		return
+	}
+	n.truth.looked = time.Now()
 	live := n.lookAtContainers()
 	if n.agent == nil {
 		return
