@@ -69,12 +69,14 @@ func TestManifestChangedWhileTheAgentWasAway(t *testing.T) {
 	})
 }
 
+// client is a client of the runtime besides the agent.
+func (n *node) client() *cri.Client { return cri.New(n.sim.Direct()) }
+
 // foreign makes a pod in the runtime that this agent did not make, of a source.
 func (n *node) foreign(source, name string) (sandbox string) {
 	n.Helper()
 	ctx := context.Background()
-	direct := n.sim.Direct()
-	client := cri.New(direct)
+	client := n.client()
 	config := &runtimeapi.PodSandboxConfig{
 		Metadata:    &runtimeapi.PodSandboxMetadata{Name: name, Namespace: "default", Uid: "uid-" + name},
 		Labels:      map[string]string{pod.LabelPodName: name, pod.LabelPodNamespace: "default", pod.LabelPodUID: "uid-" + name},
