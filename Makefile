@@ -14,7 +14,7 @@ DEVNODE := bin/devnode
 MODULES := $(filter-out test/tools/jaeger,$(patsubst %/go.mod,%,$(shell git ls-files 'go.mod' '*/go.mod' | sed 's,^go.mod,./go.mod,')))
 GOFILES = $(wildcard $(filter-out internal/deps/%,$(shell git ls-files '*.go')))
 
-.PHONY: root help build check lint tidy fmt test unit e2e run tools clean FORCE
+.PHONY: root oracle help build check lint tidy fmt test unit e2e run tools clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -45,12 +45,15 @@ fmt: ## format all Go files
 test: $(DEVNODE) ## everything: checks, unit and scenario tests with -race, critest and end-to-end tests (SKIP_E2E=1 leaves the last two out)
 	$(if $(SKIP_E2E),,$(DEVNODE) deps)
 	$(MAKE) check
-	$(MAKE) unit
+	$(MAKE) unit oracle
 	$(if $(SKIP_E2E),@echo "SKIP_E2E is set: critest on containerd and the end-to-end tests did not run",$(MAKE) e2e)
 
 unit: ## unit and scenario tests, with the race detector, and manifests compared with Kubernetes' own code
 	go test -race -timeout 15m ./...
 	cd test/oracle && go test -timeout 10m ./...
+
+oracle: ## pod defaulting and validation compared with Kubernetes' own code, in a module of its own
+	cd test/oracle && go test ./...
 
 e2e: root build tools ## critest and end-to-end tests on a private containerd (root)
 	go test -race -tags e2e -count=1 -p 1 -timeout 40m $$(go list -tags e2e ./test/... | grep -v /scenarios)
