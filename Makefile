@@ -48,12 +48,11 @@ test: $(DEVNODE) ## everything: checks, unit and scenario tests with -race, crit
 	$(MAKE) unit oracle
 	$(if $(SKIP_E2E),@echo "SKIP_E2E is set: critest on containerd and the end-to-end tests did not run",$(MAKE) e2e)
 
-unit: ## unit and scenario tests, with the race detector, and manifests compared with Kubernetes' own code
+unit: ## unit and scenario tests, with the race detector
 	go test -race -timeout 15m ./...
-	cd test/oracle && go test -timeout 10m ./...
 
-oracle: ## pod defaulting and validation compared with Kubernetes' own code, in a module of its own
-	cd test/oracle && go test ./...
+oracle: ## manifests compared with Kubernetes' own code, in a module of its own
+	cd test/oracle && go test -timeout 10m ./...
 
 e2e: root build tools ## critest and end-to-end tests on a private containerd (root)
 	go test -race -tags e2e -count=1 -p 1 -timeout 40m $$(go list -tags e2e ./test/... | grep -v /scenarios)
