@@ -28,13 +28,14 @@ func (c *computation) phase() {
 func over(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
 
 // judge applies what the node decided about the pod, and holds a terminal
-// phase back while something may run.
+// phase back while something may run. Of a finished pod nothing can: at a
+// restart of the agent it may still look so, before all is looked at again.
 func (c *computation) judge() {
 	if c.Verdict != nil {
 		c.out.Phase = v1.PodFailed
 		c.out.Reason, c.out.Message = c.Verdict.Reason, c.Verdict.Message
 	}
-	if over(c.out.Phase) && c.mayRun() {
+	if over(c.out.Phase) && c.State.Phase != pod.Finished && c.mayRun() {
 		c.out.Reason, c.out.Message = "", ""
 		if c.out.Phase = c.Prev.Phase; c.out.Phase == "" {
 			c.out.Phase = v1.PodRunning

@@ -352,6 +352,15 @@ func TestATerminalPhaseIsNeverLeft(t *testing.T) {
 	require.Equal(t, v1.PodSucceeded, w.compute().Phase, "the API server's phase")
 }
 
+// After a restart of the agent, a list shows an earlier run of the job before anybody asked how that one ended.
+func TestAFinishedPodKeepsItsPhaseOverARestart(t *testing.T) {
+	last, earlier := exited("web", 1, 0), exited("web", 0, 1)
+	earlier.Detailed, earlier.Exit = false, pod.Exit{}
+	w := newWorld(restart(v1.RestartPolicyOnFailure)).with(
+		pod.Restored{Record: pod.Record{Finished: true, Exits: []pod.Container{last}}}, seen(last, earlier))
+	require.Equal(t, v1.PodSucceeded, w.compute().Phase)
+}
+
 func TestRejection(t *testing.T) {
 	w := newWorld().with(pod.Rejected{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu", At: at(5)})
 	start := metav1.NewTime(at(5))
