@@ -1,0 +1,98 @@
+package probe
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Kind is what a probe is for.
+type Kind string
+
+// The kinds of probes.
+const (
+	Liveness  Kind = "liveness"
+	Readiness Kind = "readiness"
+	Startup   Kind = "startup"
+)
+
+// Kinds lists the kinds of probes in the order in which they matter.
+func Kinds() []Kind { return []Kind{Startup, Liveness, Readiness} }
+
+// Of returns the container's probe of that kind, or nil.
+func (k Kind) Of(c *v1.Container) *v1.Probe {
+	switch k {
+	case Liveness:
+		return c.LivenessProbe
+	case Readiness:
+		return c.ReadinessProbe
+	case Startup:
+		return c.StartupProbe
+	}
+	return nil
+}
+
+// title is the word in events.
+func (k Kind) title() string {
+	switch k {
+	case Liveness:
+		return "Liveness"
+	case Readiness:
+		return "Readiness"
+	case Startup:
+		return "Startup"
+	}
+	return string(k)
+}
+
+// Outcome is how one check ended.
+type Outcome string
+
+// The outcomes of a check. Only the middle three count.
+const (
+	None    Outcome = ""        // no check, or one that was given up
+	Success Outcome = "success" // as it should be
+	Warning Outcome = "warning" // counts as success
+	Failure Outcome = "failure"
+	Errored Outcome = "error" // the check could not be made
+)
+
+func (o Outcome) counts() bool { return o == Success || o == Warning || o == Failure }
+
+// Verdict is what the results of a probe amount to. Unknown means that no
+// threshold was reached: then a container is alive, not started and not ready.
+type Verdict string
+
+// The verdicts.
+const (
+	Unknown Verdict = ""
+	Passed  Verdict = "passed"
+	Failed  Verdict = "failed"
+)
+
+// State is what is known about one probe of one container. It is made by
+// [Next] alone, is JSON for state files, and the zero State knows nothing.
+type State struct {
+	ID      string    `json:"id"`                // the container that all of it is about
+	Verdict Verdict   `json:"verdict,omitempty"` // of the last threshold that was reached
+	Since   time.Time `json:"since,omitzero"`    // of the verdict
+	Last    Verdict   `json:"last,omitempty"`    // of the last result that counts, whatever the threshold
+	Count   int32     `json:"count,omitempty"`   // results like Last in a row
+	Checked time.Time `json:"checked,omitzero"`  // end of the last check, whatever its outcome
+	Due     time.Time `json:"due,omitzero"`      // of the next check; zero: none
+	Hold    bool      `json:"hold,omitempty"`    // no more checks of this container
+}
+
+// Adopt returns the state of a probe of a container that was found running
+// without a record, with the verdict that others show: nothing of it changes
+// without a result. A startup probe that has passed is not asked again.
+func Adopt(k Kind, id string, v Verdict) State {
+	return State{ID: id, Verdict: v, Hold: k == Startup && v == Passed}
+}
+
+// Equal reports whether two states say the same.
+func (s State) Equal(o State) bool {
+	times := s.Since.Equal(o.Since) && s.Checked.Equal(o.Checked) && s.Due.Equal(o.Due)
+	s.Since, s.Checked, s.Due = o.Since, o.Checked, o.Due
+	return times && s == o
+}
