@@ -50,6 +50,9 @@ type Config struct {
 	Policy   dag.Policy
 	Observer dag.Observer[pod.Key]
 	Seed     uint64
+	// Folded is called with each event that changed what is known about a key,
+	// under the pipeline's lock: it must be quick. Optional.
+	Folded func(ev Event)
 	// Stepped is called after each step with the pod's newest view, in the
 	// step loop: it must be quick. Optional.
 	Stepped func(old, now podstore.View)
@@ -86,9 +89,13 @@ func (d *Domain) deliver(k pod.Key, _ dag.ID, facts pod.Facts, _ error) {
 	d.events.Emit(Event{Key: k, Change: pod.StageEnded{Facts: facts}, Source: sourceStage, Seen: time.Now()})
 }
 
-// Fold is pod.Fold.
+// Fold is pod.Fold, which is pure; who wants to know is told after it.
 func (d *Domain) Fold(prev *pod.State, ev Event) (*pod.State, bool) {
-	return pod.Fold(prev, ev.Change)
+	next, changed := pod.Fold(prev, ev.Change)
+	if changed && d.Folded != nil {
+		d.Folded(ev)
+	}
+	return next, changed
 }
 
 // Topic takes what a topic's event tells into the store.

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/server"
 )
 
@@ -18,8 +19,22 @@ func describe(now time.Time, d server.Detail) string {
 	b.WriteString(table(func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "Name:\t%s\nNamespace:\t%s\nUID:\t%s\n", p.Name, p.Namespace, p.UID)
 		fmt.Fprintf(w, "Status:\t%s\nLife:\t%s\nIP:\t%s\n", word(p), p.Annotations[server.AnnotationPhase], or(p.Status.PodIP, "<none>"))
-		if p.Status.Message != "" {
-			fmt.Fprintf(w, "Message:\t%s\n", p.Status.Message)
+		if at := p.Status.StartTime; at != nil {
+			fmt.Fprintf(w, "Started:\t%s (%s ago)\n", at.UTC().Format(time.RFC3339), duration.HumanDuration(now.Sub(at.Time)))
+		}
+		if at := p.DeletionTimestamp; at != nil {
+			fmt.Fprintf(w, "Ends by:\t%s\n", at.UTC().Format(time.RFC3339))
+		}
+		for _, f := range []struct{ label, value string }{
+			{"Source", p.Annotations[pod.AnnotationSource]},
+			{"Manifest", p.Annotations[server.AnnotationManifest]},
+			{"Message", p.Status.Message},
+			{"No effect", p.Annotations[server.AnnotationUnsupported]},
+			{"Left alone", p.Annotations[server.AnnotationLeftAlone]},
+		} {
+			if f.value != "" {
+				fmt.Fprintf(w, "%s:\t%s\n", f.label, f.value)
+			}
 		}
 	}))
 	if len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses) > 0 {
@@ -71,12 +86,15 @@ func nodeText(now time.Time, n server.Node) string {
 		fmt.Fprintf(w, "Node:\t%s\nAgent:\tflowlet %s, running for %s\n", n.Name, n.Version, duration.HumanDuration(now.Sub(n.Started)))
 		fmt.Fprintf(w, "Pods:\t%d\n", n.Pods)
 		r := n.Runtime
-		fmt.Fprintf(w, "Runtime:\t%s %s at %s\n", r.Name, r.Version, r.Endpoint)
+		fmt.Fprintf(w, "Runtime:\t%s\n", runtimeText(r))
 		fmt.Fprintf(w, "Runtime ready:\t%t\nNetwork ready:\t%t\n", r.Ready, r.NetworkReady)
 		if r.Message != "" {
 			fmt.Fprintf(w, "Runtime says:\t%s (for %s)\n", r.Message, duration.HumanDuration(now.Sub(r.Since)))
 		}
-		fmt.Fprintf(w, "Runtime events:\t%s\n", or(r.Events, "unknown"))
+		fmt.Fprintf(w, "Runtime events:\t%s\n", eventsText(now, r))
+		if !r.Listed.IsZero() {
+			fmt.Fprintf(w, "Last list:\t%s ago\n", duration.HumanDuration(now.Sub(r.Listed)))
+		}
 	}))
 	b.WriteString("\n")
 	for _, c := range n.Checks {
@@ -90,4 +108,26 @@ func nodeText(now time.Time, n server.Node) string {
 		fmt.Fprintf(&b, "\nLeft alone, their source is not configured here: %s\n", strings.Join(n.Left, ", "))
 	}
 	return b.String()
+}
+
+// runtimeText names the runtime, once it has said what it is.
+func runtimeText(r server.RuntimeHealth) string {
+	if r.Version == "" {
+		return "at " + r.Endpoint + ", has not answered yet"
+	}
+	return r.Name + " " + r.Version + " at " + r.Endpoint
+}
+
+func eventsText(now time.Time, r server.RuntimeHealth) string {
+	since := ""
+	if !r.EventsSince.IsZero() {
+		since = " for " + duration.HumanDuration(now.Sub(r.EventsSince))
+	}
+	switch {
+	case r.Events:
+		return "on" + since
+	case r.EventsOff == "":
+		return "not yet known"
+	}
+	return "off" + since + ": " + r.EventsOff
 }

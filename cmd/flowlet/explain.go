@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +17,12 @@ const blocked exitCode = 3
 func whyCommand() *cobra.Command {
 	var a ask
 	cmd := &cobra.Command{
-		Use: "why POD", Short: "Say why a pod is not further: exit status 0 if nothing blocks it, 3 if something does", Args: cobra.ExactArgs(1),
+		Use: "why POD | why node", Short: "Say why a pod, or all of the node, is not further: exit status 0 if nothing blocks it, 3 if something does",
+		Args: onePod,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "node" { // a pod of that name is default/node
+				return whyNode(cmd, &a)
+			}
 			r, err := a.client().Why(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -32,6 +34,36 @@ func whyCommand() *cobra.Command {
 				return blocked
 			}
 			return nil
+		},
+	}
+	a.flags(cmd, "json")
+	return cmd
+}
+
+func whyNode(cmd *cobra.Command, a *ask) error {
+	r, err := a.client().WhyNode(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := a.print(cmd.OutOrStdout(), r, r.Text); err != nil {
+		return err
+	}
+	if len(r.Blocking) > 0 {
+		return blocked
+	}
+	return nil
+}
+
+func journalCommand() *cobra.Command {
+	var a ask
+	cmd := &cobra.Command{
+		Use: "journal POD", Short: "Show what happened to a pod: events, decisions and their effects, oldest first", Args: onePod,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := a.client().Journal(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(cmd.OutOrStdout(), l, l.Text)
 		},
 	}
 	a.flags(cmd, "json")
@@ -72,7 +104,7 @@ func traceCommand() *cobra.Command {
 	var a ask
 	var start, stop, restart bool
 	cmd := &cobra.Command{
-		Use: "trace POD", Short: "Show where the time of a pod's start, stop or restart went", Args: cobra.ExactArgs(1),
+		Use: "trace POD", Short: "Show where the time of a pod's start, stop or restart went", Args: onePod,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind := "pod.start"
 			switch {
@@ -93,34 +125,5 @@ func traceCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&stop, "stop", false, "the teardown")
 	cmd.Flags().BoolVar(&restart, "restart", false, "the last restart of a container")
 	cmd.MarkFlagsMutuallyExclusive("start", "stop", "restart")
-	return cmd
-}
-
-func planCommand() *cobra.Command {
-	var a ask
-	var manifest string
-	cmd := &cobra.Command{
-		Use: "plan -f MANIFEST", Short: "Say what a changed manifest would start and stop, without doing it", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if manifest == "" {
-				return errors.New("plan needs -f MANIFEST")
-			}
-			path, err := filepath.Abs(manifest)
-			if err != nil {
-				return err
-			}
-			data, err := os.ReadFile(path) //nolint:gosec // the user names it
-			if err != nil {
-				return fmt.Errorf("reading the manifest: %w", err)
-			}
-			p, err := a.client().Plan(cmd.Context(), path, data)
-			if err != nil {
-				return err
-			}
-			return a.print(cmd.OutOrStdout(), p, p.Text)
-		},
-	}
-	a.flags(cmd, "json")
-	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "the manifest, at the path where it is to stand")
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func getCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "get", Short: "Show pods, one pod, the node, or the policy"}
+	cmd := &cobra.Command{Use: "get", Short: "Show pods, one pod, the node, or the policy", Args: cobra.ArbitraryArgs, RunE: help}
 	cmd.AddCommand(getPods(), getPod(), getNode(), getPolicy())
 	return cmd
 }
@@ -32,7 +32,7 @@ func getPods() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(cmd.OutOrStdout(), pods, func() string { return podTable(time.Now(), pods) + fileNotes(files) })
+			return a.print(cmd.OutOrStdout(), pods, func() string { return podTable(time.Now(), pods) + notes(pods, files) })
 		},
 	}
 	a.flags(cmd, "json (a v1.PodList)")
@@ -99,6 +99,9 @@ func counts(p *v1.Pod) (ready string, restarts int32) {
 
 // word is the one word that tells most about a pod.
 func word(p *v1.Pod) string {
+	if p.Annotations[server.AnnotationLeftAlone] != "" {
+		return "LeftAlone"
+	}
 	if p.DeletionTimestamp != nil {
 		return "Terminating"
 	}
@@ -116,29 +119,10 @@ func word(p *v1.Pod) string {
 	return or(string(p.Status.Phase), p.Annotations[server.AnnotationPhase])
 }
 
-func fileNotes(files []server.File) string {
-	var b strings.Builder
-	for _, f := range files {
-		for _, w := range f.Warnings {
-			fmt.Fprintf(&b, "Warning: %s\n", w)
-		}
-		switch {
-		case f.Error != "":
-			fmt.Fprintf(&b, "Error: %s\n", strings.TrimSpace(f.Error))
-		case f.Ignored != "":
-			fmt.Fprintf(&b, "Ignored: %s: %s\n", f.Path, f.Ignored)
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + b.String()
-}
-
 func getPod() *cobra.Command {
 	var a ask
 	cmd := &cobra.Command{
-		Use: "pod POD", Short: "Show one pod with its events", Args: cobra.ExactArgs(1),
+		Use: "pod POD", Short: "Show one pod with its events", Args: onePod,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.client().Pod(cmd.Context(), args[0])
 			if err != nil {

@@ -17,10 +17,29 @@ func root() *cobra.Command {
 		Short:         "A Kubernetes node agent in which everything that is done for a pod is a stage in the pod's graph",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          help,
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), planCommand(), simCommand(), benchCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), journalCommand(), planCommand(), simCommand(), benchCommand(), versionCommand())
 	return cmd
+}
+
+// help is what a command does that only has subcommands. A word that is none
+// of them is an error.
+func help(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown command %q for %q: see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	return cmd.Help()
+}
+
+// onePod takes the one argument that names a pod.
+func onePod(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("%s needs one POD: NAMESPACE/NAME, NAME (namespace default) or a UID; %d arguments were given", cmd.CommandPath(), len(args))
 }
 
 // ask are the flags of commands that ask a running agent.

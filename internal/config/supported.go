@@ -13,6 +13,7 @@ const (
 		healthzPort healthzBindAddress
 		cgroupDriver cgroupRoot cgroupsPerQOS failCgroupV1 failSwapOn
 		cpuCFSQuota cpuCFSQuotaPeriod podPidsLimit
+		oomScoreAdj
 		maxPods podsPerCore systemReserved kubeReserved enforceNodeAllocatable
 		clusterDNS clusterDomain resolvConf
 		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
@@ -43,7 +44,7 @@ const (
 		eventRecordQPS eventBurst
 		enableDebuggingHandlers enableContentionProfiling enableProfilingHandler
 		enableDebugFlagsHandler enableSystemLogHandler enableSystemLogQuery
-		oomScoreAdj streamingConnectionIdleTimeout
+		streamingConnectionIdleTimeout
 		nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
 		nodeStatusMaxImages registerWithTaints registerNode providerID podCIDR
 		imageMinimumGCAge imageMaximumGCAge

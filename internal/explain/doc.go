@@ -11,6 +11,7 @@
 //	flowlet.dev/why/v1    Report
 //	flowlet.dev/dag/v1    Graph
 //	flowlet.dev/plan/v1   Plan
+//	flowlet.dev/plans/v1  Plans
 //	flowlet.dev/trace/v1  Trace
 //
 // A version changes when a field changes its meaning or goes away; readers

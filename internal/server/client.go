@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/flowlet/flowlet/internal/explain"
+	"github.com/flowlet/flowlet/internal/journal"
 )
 
 // Client asks an agent over its local socket.
@@ -75,9 +76,24 @@ func (c *Client) Trace(ctx context.Context, ref, kind string) (out explain.Trace
 	return out, c.get(ctx, "/v1/trace", url.Values{"pod": {ref}, "kind": {kind}}, &out)
 }
 
+// WhyNode returns what of the node is in the way of its pods.
+func (c *Client) WhyNode(ctx context.Context) (out NodeReport, err error) {
+	return out, c.get(ctx, "/v1/why-node", nil, &out)
+}
+
+// Journal returns what is remembered of a pod's past.
+func (c *Client) Journal(ctx context.Context, ref string) (out journal.Log, err error) {
+	return out, c.get(ctx, "/v1/journal", url.Values{"pod": {ref}}, &out)
+}
+
 // Plan returns what a manifest at that path would make happen.
-func (c *Client) Plan(ctx context.Context, path string, data []byte) (out explain.Plan, err error) {
+func (c *Client) Plan(ctx context.Context, path string, data []byte) (out explain.Plans, err error) {
 	return out, c.do(ctx, http.MethodPost, "/v1/plan?"+url.Values{"path": {path}}.Encode(), data, &out)
+}
+
+// PlanRemoval returns what would happen if there were no manifest at that path.
+func (c *Client) PlanRemoval(ctx context.Context, path string) (out explain.Plans, err error) {
+	return out, c.do(ctx, http.MethodPost, "/v1/plan?"+url.Values{"path": {path}, "remove": {""}}.Encode(), nil, &out)
 }
 
 func (c *Client) get(ctx context.Context, path string, q url.Values, out any) error {

@@ -27,48 +27,19 @@ type Agent struct {
 	Episodes func(k pod.Key) []journal.Episode
 	Files    func() []File
 	Node     func() Node
-	// Plan says what a manifest at that path would make happen.
-	Plan func(path string, data []byte) (explain.Plan, error)
+	// Sources are those that the agent has; pods of others are left alone.
+	Sources []string
+	// Unsupported names the fields of a pod that this build does not act on.
+	Unsupported func(p *v1.Pod) []string
+	// Plan says what a manifest at that path would make happen; nil data: its removal.
+	Plan func(path string, data []byte) (explain.Plans, error)
 }
-
-// Node is what the agent says about itself and its runtime.
-type Node struct {
-	Schema  string        `json:"schema"` // flowlet.dev/node/v1
-	Name    string        `json:"name"`
-	Version string        `json:"version"`
-	Started time.Time     `json:"started"`
-	Runtime RuntimeHealth `json:"runtime"`
-	Checks  []Check       `json:"checks"`
-	Pods    int           `json:"pods"`
-	Left    []string      `json:"leftAlone,omitempty"` // pods of sources that are not configured
-}
-
-// RuntimeHealth is how the runtime fares.
-type RuntimeHealth struct {
-	Endpoint     string    `json:"endpoint"`
-	Name         string    `json:"name"`
-	Version      string    `json:"version,omitempty"`
-	Ready        bool      `json:"ready"`
-	NetworkReady bool      `json:"networkReady"`
-	Message      string    `json:"message,omitempty"`
-	Since        time.Time `json:"since,omitzero"`
-	Events       string    `json:"events"` // "on", or why not
-	Listed       time.Time `json:"listed,omitzero"`
-}
-
-// Check is one line of /healthz?verbose.
-type Check struct {
-	Name  string `json:"name"`
-	Error string `json:"error,omitempty"` // empty: fine
-}
-
-// NodeSchema names the JSON form of Node.
-const NodeSchema = "flowlet.dev/node/v1"
 
 // File is what the agent makes of one manifest file.
 type File struct {
 	Path     string   `json:"path"`
 	Pod      string   `json:"pod,omitempty"`
+	Keeps    bool     `json:"keeps,omitempty"` // despite the error the pod goes on as the file last said it
 	Ignored  string   `json:"ignored,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Error    string   `json:"error,omitempty"`
@@ -123,6 +94,10 @@ func (a *Agent) Handler() http.Handler {
 	get("GET /v1/node", func(*http.Request) (any, error) { return a.node(), nil })
 	get("GET /v1/policy", func(*http.Request) (any, error) { return a.policy(), nil })
 	get("GET /v1/pod", a.withPod(a.detail))
+	get("GET /v1/why-node", func(*http.Request) (any, error) { return a.whyNode(time.Now()), nil })
+	get("GET /v1/journal", a.withPod(func(_ *http.Request, v podstore.View) (any, error) {
+		return journal.LogOf(a.Episodes(v.Key)), nil
+	}))
 	get("GET /v1/why", a.withPod(func(_ *http.Request, v podstore.View) (any, error) { return a.why(v), nil }))
 	get("GET /v1/dag", a.withPod(a.dag))
 	get("GET /v1/trace", a.withPod(a.trace))
@@ -154,24 +129,13 @@ func (a *Agent) pods() *v1.PodList {
 	list := &v1.PodList{}
 	list.APIVersion, list.Kind = "v1", "PodList"
 	for _, v := range a.Store.All() {
-		list.Items = append(list.Items, *Pod(v))
+		list.Items = append(list.Items, *a.pod(v))
 	}
 	return list
 }
 
-func (a *Agent) node() Node {
-	n := a.Node()
-	for _, v := range a.Store.All() {
-		n.Pods++
-		if v.State.Spec == nil && v.State.Removal == nil {
-			n.Left = append(n.Left, v.State.Identity.Namespace+"/"+v.State.Identity.Name)
-		}
-	}
-	return n
-}
-
 func (a *Agent) detail(_ *http.Request, v podstore.View) (any, error) {
-	return Detail{Pod: Pod(v), Why: a.why(v), Events: a.Events(v.State.UID())}, nil
+	return Detail{Pod: a.pod(v), Why: a.why(v), Events: a.Events(v.State.UID())}, nil
 }
 
 func (a *Agent) dag(r *http.Request, v podstore.View) (any, error) {
@@ -195,13 +159,26 @@ func (a *Agent) trace(r *http.Request, v podstore.View) (any, error) {
 			return traceOf(v, e), nil
 		}
 	}
-	return nil, errors.New("nothing of that kind is remembered of the pod")
+	if want == "" {
+		want = "anything"
+	}
+	return nil, fmt.Errorf("no %s of pod %s is remembered: it has not happened since the agent began, or is too long ago", want, name(v))
 }
 
 func (a *Agent) plan(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	if q.Get("path") == "" {
+		return nil, errors.New("a plan needs the path of the manifest")
+	}
+	if q.Has("remove") {
+		return a.Plan(q.Get("path"), nil)
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxManifest))
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return nil, fmt.Errorf("manifest %s is larger than 10 MiB", q.Get("path"))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	return a.Plan(r.URL.Query().Get("path"), data)
+	return a.Plan(q.Get("path"), append([]byte{}, data...))
 }

@@ -4,39 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/explain"
 	"github.com/flowlet/flowlet/internal/journal"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
 )
-
-// AnnotationPhase tells where a pod stands in its life on the node.
-const AnnotationPhase = "flowlet.dev/phase"
-
-// Pod returns a view as an API object: the spec and status, or for a pod
-// without a spec what the runtime's labels say. The result is the caller's.
-func Pod(v podstore.View) *v1.Pod {
-	id := v.State.Identity
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: id.Name, Namespace: id.Namespace, UID: id.UID}}
-	if spec := v.State.Pod(); spec != nil {
-		p = spec.DeepCopy()
-	}
-	p.APIVersion, p.Kind = "v1", "Pod"
-	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnotationPhase, v.State.Phase.String())
-	if v.Status != nil {
-		v.Status.DeepCopyInto(&p.Status)
-	}
-	if r := v.State.Removal; r != nil {
-		at := metav1.NewTime(r.Deadline())
-		grace := int64(r.Grace / time.Second)
-		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &grace
-	}
-	return p
-}
 
 func name(v podstore.View) string { return v.State.Identity.Namespace + "/" + v.State.Identity.Name }
 

@@ -58,6 +58,7 @@ type Agent struct {
 	domain   *stages.Domain
 	pipeline *stages.Pipeline
 	log      *slog.Logger
+	sources  []string
 	restored []pod.Record
 }
 
@@ -68,6 +69,7 @@ func New(p Parts) *Agent {
 		Config: p.Config, Store: podstore.New(), Events: &status.Events{}, log: p.Log,
 		Records: podstore.OpenRecords(p.Config.RootDir), Runtime: &RuntimeInfo{client: p.Runtime},
 	}
+	a.sources = names(p.Sources)
 	a.restore()
 	if a.Journal = p.Journal; a.Journal == nil {
 		a.Journal = journal.New(journal.Options{})
@@ -83,12 +85,13 @@ func New(p Parts) *Agent {
 		Work:      a.work(p, ledger, made),
 		Store:     a.Store,
 		Ledger:    ledger,
-		Sources:   names(p.Sources),
+		Sources:   a.sources,
 		Runtime:   a.Runtime.Name,
 		HostIPs:   p.Node.IPs,
 		Policy:    p.Config.Policy,
 		Observer:  dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
 		Seed:      uint64(time.Now().UnixNano()),
+		Folded:    a.folded,
 		Stepped:   a.stepped,
 		Forgotten: a.forgotten,
 	}, pipeline.Options{})

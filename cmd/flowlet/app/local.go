@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/flowlet/flowlet/dag"
-	"github.com/flowlet/flowlet/internal/explain"
-	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/server"
+	"github.com/flowlet/flowlet/sources/file"
+	"github.com/flowlet/flowlet/stages/container"
 )
 
 // localAPI is what the read commands ask.
@@ -23,46 +25,44 @@ func (d *daemon) localAPI() http.Handler {
 		Episodes: d.agent.Journal.Episodes,
 		Files:    d.fileList,
 		Node:     d.nodeInfo,
+		Sources:  d.agent.sources,
 		Plan:     d.plan,
+
+		Unsupported: container.Unsupported,
 	}
 	return a.Handler()
 }
 
 func (d *daemon) fileList() []server.File {
-	if d.files == nil {
-		return []server.File{}
-	}
 	out := []server.File{}
+	if d.files == nil {
+		return out
+	}
+	path := d.config.Kubelet.StaticPodPath
+	if _, err := os.Stat(path); err != nil {
+		out = append(out, server.File{Path: path, Error: fmt.Sprintf("staticPodPath %s cannot be read, it is tried again: %v", path, err)})
+	}
 	for _, f := range d.files.Files() {
-		row := server.File{Path: f.Path, Pod: f.FullName, Ignored: f.Ignored}
-		for _, w := range f.Warnings {
-			row.Warnings = append(row.Warnings, w.String())
-		}
-		switch {
-		case f.Err != nil:
-			row.Error = f.Err.Error()
-		case f.Conflict != "":
-			row.Error = f.Conflict
-		}
-		out = append(out, row)
+		out = append(out, fileRow(f))
 	}
 	return out
 }
 
-// plan says what a manifest would make happen: the pod's own graph decided
-// upon, and for an edited one the end of the pod that it replaces.
-func (d *daemon) plan(path string, data []byte) (explain.Plan, error) {
-	static, err := manifest.Load(path, data, manifest.Origin{Location: path, Source: manifest.SourceFile, NodeName: d.config.NodeName, Seen: time.Now()})
-	if err != nil {
-		return explain.Plan{}, err
+func fileRow(f file.FileStatus) server.File {
+	row := server.File{Path: f.Path, Pod: f.FullName, Ignored: f.Ignored}
+	for _, w := range f.Warnings {
+		row.Warnings = append(row.Warnings, w.String())
 	}
-	now := time.Now()
-	set := pod.SpecSet{Spec: &pod.Spec{Pod: static.Pod, Source: manifest.SourceFile, Path: path, Seen: now, Sum: sum(static.Revision)}}
-	key := pod.KeyOf(static.Pod.UID)
-	state, memo := d.agent.state(key), d.agent.Engine.Memo(key)
-	next, _ := pod.Fold(state, set)
-	plan := explain.PlanOf(now, memo, d.agent.domain.Look(now, next))
-	return plan, nil
+	switch {
+	case f.Err != nil:
+		row.Error, row.Keeps = f.Err.Error(), f.FullName != "" && f.Conflict == ""
+	case f.Conflict != "":
+		row.Error = f.Conflict
+	}
+	if row.Error != "" && !strings.HasPrefix(row.Error, f.Path) {
+		row.Error = f.Path + ": " + row.Error
+	}
+	return row
 }
 
 func (d *daemon) nodeInfo() server.Node {
@@ -73,6 +73,7 @@ func (d *daemon) nodeInfo() server.Node {
 		Runtime: server.RuntimeHealth{
 			Endpoint: d.endpoint, Name: d.agent.Runtime.Name(), Version: d.agent.Runtime.Version(),
 			Ready: r.Ready, NetworkReady: r.NetworkReady, Message: r.Message, Since: r.Since, Listed: h.Listed,
+			Events: h.Events, EventsOff: h.Why, EventsSince: h.Since, Answered: h.Answered,
 		},
 	}
 	return n
@@ -84,8 +85,13 @@ func (d *daemon) checks() []server.Check {
 	out := []server.Check{
 		{Name: "ping"},
 		check("runtime-list", h.ListErr),
-		check("runtime-ready", notReady(r)),
+		{Name: "runtime-ready", Error: text(notReady(r, h.StatusErr)), Since: r.Since},
 		check("state-files", d.agent.Records.Health()),
+	}
+	for _, s := range d.agent.pipeline.Stats().Sources {
+		if !s.RetryAt.IsZero() && s.Err != nil {
+			out = append(out, check("source-"+s.Name, s.Err))
+		}
 	}
 	for _, q := range d.agent.Engine.Queues() {
 		if q.Stopped {
@@ -95,8 +101,12 @@ func (d *daemon) checks() []server.Check {
 	return out
 }
 
-func notReady(r pod.RuntimeStatus) error {
+// notReady says why the runtime is not ready: in its own words, or with the
+// error of asking it.
+func notReady(r pod.RuntimeStatus, asking error) error {
 	switch {
+	case asking != nil:
+		return asking
 	case r.Ready:
 		return nil
 	case r.Message != "":
@@ -105,10 +115,11 @@ func notReady(r pod.RuntimeStatus) error {
 	return errors.New("the container runtime has not answered yet")
 }
 
-func check(name string, err error) server.Check {
-	c := server.Check{Name: name}
-	if err != nil {
-		c.Error = err.Error()
+func check(name string, err error) server.Check { return server.Check{Name: name, Error: text(err)} }
+
+func text(err error) string {
+	if err == nil {
+		return ""
 	}
-	return c
+	return err.Error()
 }

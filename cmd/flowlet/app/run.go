@@ -77,6 +77,7 @@ func (d *daemon) wire(ctx context.Context) error {
 	if err := d.buildRuntime(); err != nil {
 		return err
 	}
+	d.protect()
 	node, err := d.node()
 	if err != nil {
 		return err
@@ -168,9 +169,11 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	p.Go(d.watchPolicy)
 	p.Go(d.traces.run)
+	p.Go(d.notifySystemd)
 	d.ready()
 	err := p.Wait()
 	stopSim(errors.New("the agent has ended"))
+	d.log.Info("flowlet has stopped; containers go on")
 	return errors.Join(err, sim.Wait())
 }
 

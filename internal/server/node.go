@@ -1,0 +1,62 @@
+package server
+
+import (
+	"slices"
+	"time"
+
+	"github.com/flowlet/flowlet/internal/podstore"
+)
+
+// Node is what the agent says about itself and its runtime.
+type Node struct {
+	Schema  string        `json:"schema"` // flowlet.dev/node/v1
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Started time.Time     `json:"started"`
+	Runtime RuntimeHealth `json:"runtime"`
+	Checks  []Check       `json:"checks"`
+	Pods    int           `json:"pods"`
+	Left    []string      `json:"leftAlone,omitempty"` // pods of sources that are not configured
+}
+
+// RuntimeHealth is how the runtime fares.
+type RuntimeHealth struct {
+	Endpoint     string    `json:"endpoint"`
+	Name         string    `json:"name"`
+	Version      string    `json:"version,omitempty"`
+	Ready        bool      `json:"ready"`
+	NetworkReady bool      `json:"networkReady"`
+	Message      string    `json:"message,omitempty"`
+	Since        time.Time `json:"since,omitzero"`
+	Events       bool      `json:"events"` // their stream is open
+	EventsSince  time.Time `json:"eventsSince,omitzero"`
+	EventsOff    string    `json:"eventsOff,omitempty"` // why it is not
+	Answered     time.Time `json:"answered,omitzero"`   // its last answer about itself
+	Listed       time.Time `json:"listed,omitzero"`     // begin of the last list that succeeded
+}
+
+// Check is one line of /healthz?verbose.
+type Check struct {
+	Name  string    `json:"name"`
+	Error string    `json:"error,omitempty"` // empty: fine
+	Since time.Time `json:"since,omitzero"`  // of the error, where it is known
+}
+
+// NodeSchema names the JSON form of Node.
+const NodeSchema = "flowlet.dev/node/v1"
+
+func (a *Agent) node() Node {
+	n := a.Node()
+	for _, v := range a.Store.All() {
+		n.Pods++
+		if a.leftAlone(v) {
+			n.Left = append(n.Left, name(v))
+		}
+	}
+	return n
+}
+
+// leftAlone reports whether the pod was found, and belongs to nobody here.
+func (a *Agent) leftAlone(v podstore.View) bool {
+	return v.State.Spec == nil && v.State.Removal == nil && !slices.Contains(a.Sources, v.State.Source())
+}
