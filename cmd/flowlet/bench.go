@@ -42,6 +42,7 @@ type benchFlags struct {
 	timeout  time.Duration
 	workDir  string
 	config   string
+	policy   string
 	output   string
 	seed     uint64
 	quiet    bool
@@ -62,6 +63,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time for one batch")
 	fs.StringVar(&f.workDir, "work-dir", "", "where the agent's directory is made; empty: the usual place for temporary files")
 	fs.StringVar(&f.config, "config", "", "KubeletConfiguration of the agent")
+	fs.StringVar(&f.policy, "policy", "", "policy file of the agent: slots of classes, such as sandbox and container")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of the bootstrap intervals")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
 	fs.StringVarP(&f.output, "output", "o", "", "output: json; text when empty")
@@ -144,7 +146,8 @@ func (f *benchFlags) bench(cmd *cobra.Command, root string) (*bench.Bench, func(
 			f.shape.Images = append(f.shape.Images, "bench.flowlet.dev/app:"+strconv.Itoa(i))
 		}
 	}
-	agents := app.BenchAgents{Root: root, ConfigFile: f.config, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	agents := app.BenchAgents{Root: root, ConfigFile: f.config, PolicyFile: f.policy, Log: log}
 	b := &bench.Bench{
 		Backend: bench.Backend{Endpoint: f.endpoint, Latency: latency}, Shape: f.shape, New: agents.Agent, Machine: agents.Machine,
 		Runs: f.runs, Timeout: f.timeout, Progress: f.progress(cmd.ErrOrStderr()), Seed: f.seed,

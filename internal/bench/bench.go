@@ -129,25 +129,27 @@ func (t *trial) set(pods []*v1.Pod) {
 	}
 }
 
-// settled waits until the agent has nothing more to do.
+// settled waits until the agent has nothing more to do: it does not look at
+// pods, run stages or call the runtime. A runtime that kept events for the
+// next reader makes a new agent do all that.
 func (t *trial) settled(ctx context.Context) error {
 	const every, calm = 20 * time.Millisecond, 5
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	last, since := t.Stats(), 0
+	last, since, calls := t.Stats(), 0, t.session.calls.total()
 	for since < calm {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		now := t.Stats()
-		if now.Runs == last.Runs && now.Steps == last.Steps && now.Dirty == 0 {
+		now, made := t.Stats(), t.session.calls.total()
+		if now.Runs == last.Runs && now.Steps == last.Steps && now.Dirty == 0 && made == calls {
 			since++
 		} else {
 			since = 0
 		}
-		last = now
+		last, calls = now, made
 	}
 	return nil
 }

@@ -33,6 +33,14 @@ func (c *calls) snapshot() map[string]int {
 	return maps.Clone(c.n)
 }
 
+// total is the number of all calls.
+func (c *calls) total() (n int) {
+	for _, m := range c.snapshot() {
+		n += m
+	}
+	return n
+}
+
 // since returns what was called after a snapshot.
 func (c *calls) since(before map[string]int) map[string]int {
 	now := c.snapshot()

@@ -136,7 +136,24 @@ func (d *Driver) summarize() {
 	for name, at := range d.Median.figures() {
 		*at = Median(d.column(name))
 	}
-	if len(d.Runs) > 0 {
-		d.Median.ByMethod = d.Runs[len(d.Runs)-1].ByMethod
+	d.Median.ByMethod = d.medianCalls()
+}
+
+func (d *Driver) medianCalls() map[string]int {
+	out := map[string]int{}
+	for _, r := range d.Runs {
+		for method := range r.ByMethod {
+			out[method] = 0
+		}
 	}
+	for method := range out {
+		n := make([]float64, len(d.Runs))
+		for i := range d.Runs {
+			n[i] = float64(d.Runs[i].ByMethod[method])
+		}
+		if out[method] = int(Median(n)); out[method] == 0 {
+			delete(out, method)
+		}
+	}
+	return out
 }

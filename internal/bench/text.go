@@ -39,7 +39,7 @@ func (out *Batch) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s started at once, medians of %s\n", count(out.Pods, "pod"), count(len(out.Agent.Runs), "run"))
 	b.WriteString(table(func(w *tabwriter.Writer) {
-		fmt.Fprintln(w, "\tP50\tP99\tMAKESPAN\tPODS/S\tCPU/POD\tCALLS/POD\tHEAP/POD\tRSS\t")
+		fmt.Fprintln(w, "\tP50\tP99\tMAKESPAN\tPODS/S\tCPU/POD\tCALLS/POD\tHEAP/POD\t")
 		row(w, "agent", &out.Agent.Median)
 		if out.Floor != nil {
 			row(w, fmt.Sprintf("floor, %d at a time", out.Floor.Slots), &out.Floor.Median)
@@ -48,8 +48,8 @@ func (out *Batch) text() string {
 		}
 	}))
 	m := out.Agent.Median
-	fmt.Fprintf(&b, "agent: %.1f syncs per pod, %.0f syncs/s; %.2f goroutines per settled pod; all removed in %s\n",
-		m.Steps, m.StepsPerS, m.Goroutines, milli(m.RemoveMs))
+	b.WriteString(wrap(fmt.Sprintf("agent: %.1f syncs per pod, %.0f syncs/s; %.2f goroutines per settled pod; RSS %s; all removed in %s",
+		m.Steps, m.StepsPerS, m.Goroutines, size(m.RSS), milli(m.RemoveMs))))
 	b.WriteString(wrap("calls of the agent: " + calledText(m.ByMethod)))
 	b.WriteString(out.parityText())
 	b.WriteString(out.pathText())
@@ -57,13 +57,13 @@ func (out *Batch) text() string {
 }
 
 func row(w *tabwriter.Writer, name string, r *Run) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%s\t%.2f\t%s\t%s\t\n", name, milli(r.P50Ms), milli(r.P99Ms), milli(r.MakespanMs),
-		r.PodsPerS, milli(r.CPUMs), r.Calls, size(r.Heap), size(r.RSS))
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%s\t%.2f\t%s\t\n", name, milli(r.P50Ms), milli(r.P99Ms), milli(r.MakespanMs),
+		r.PodsPerS, milli(r.CPUMs), r.Calls, size(r.Heap))
 }
 
-// ratioColumns are the metrics in the order of the table; PODS/S and RSS have none.
+// ratioColumns are the metrics in the order of the table; PODS/S has none.
 func ratioColumns() []string {
-	return []string{"p50Ms", "p99Ms", "makespanMs", "", "cpuMsPerPod", "callsPerPod", "heapBytesPerPod", ""}
+	return []string{"p50Ms", "p99Ms", "makespanMs", "", "cpuMsPerPod", "callsPerPod", "heapBytesPerPod"}
 }
 
 func (out *Batch) ratioRow() string {
@@ -98,17 +98,22 @@ func calledText(calls map[string]int) string {
 }
 
 func (out *Batch) parityText() string {
-	switch {
-	case out.Floor == nil:
+	if out.Floor == nil {
 		return ""
-	case len(out.Parity) == 0:
-		return "the floor made the same calls\n"
+	}
+	tried := make([]string, len(out.Sweep))
+	for i, s := range out.Sweep {
+		tried[i] = fmt.Sprintf("%d: %s", s.Slots, milli(s.MakespanMs))
+	}
+	sweep := wrap("makespan of the floor by pods at a time: " + strings.Join(tried, ", "))
+	if len(out.Parity) == 0 {
+		return "the floor made the same calls\n" + sweep
 	}
 	var parts []string
 	for _, method := range slices.Sorted(maps.Keys(out.Parity)) {
 		parts = append(parts, fmt.Sprintf("%s %d", method, out.Parity[method][1]))
 	}
-	return wrap("the floor made other numbers of: " + strings.Join(parts, ", "))
+	return wrap("the floor made other numbers of: "+strings.Join(parts, ", ")) + sweep
 }
 
 // shownShare is the least share of a line of the critical path.

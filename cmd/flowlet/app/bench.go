@@ -32,6 +32,7 @@ import (
 type BenchAgents struct {
 	Root       string // holds state files, pods' directories and logs
 	ConfigFile string // a KubeletConfiguration, or empty
+	PolicyFile string // slots, deadlines and back-off of classes, or empty
 	Log        *slog.Logger
 }
 
@@ -64,7 +65,7 @@ func (b BenchAgents) Agent(s bench.Setup) (bench.System, error) {
 const spare = 100
 
 func (b BenchAgents) node(simulated bool, client *cri.Client) (*config.Config, Node, error) {
-	c, err := config.Load(&config.Flags{RootDir: b.Root, ConfigFile: b.ConfigFile})
+	c, err := config.Load(&config.Flags{RootDir: b.Root, ConfigFile: b.ConfigFile, PolicyFile: b.PolicyFile})
 	if err != nil {
 		return nil, Node{}, err
 	}

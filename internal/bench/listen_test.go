@@ -1,0 +1,5 @@
+package bench_test
+
+import "net"
+
+func listen(path string) (net.Listener, error) { return net.Listen("unix", path) }
