@@ -25,7 +25,7 @@ import (
 const (
 	nodeName = "e2e"
 	// patience is how long anything may take on a busy machine. Nothing takes as long on an idle one.
-	patience = 2 * time.Minute
+	patience = 90 * time.Second
 )
 
 // agent is a flowlet with directories of its own on the node's tmpfs. It runs between start and stop or kill.
@@ -92,6 +92,13 @@ func startAgent(t *testing.T, n *devnode.Node, manifests ...string) *agent {
 	}
 	a.start()
 	return a
+}
+
+// in is the same agent for a part of the test: what fails there fails the part.
+func (a *agent) in(t *testing.T) *agent {
+	part := *a
+	part.t = t
+	return &part
 }
 
 // command is flowlet with a PATH that has the runtime's tools.
