@@ -63,6 +63,9 @@ func TestLinuxResources(t *testing.T) {
 }
 
 func TestSharesStayInTheKernelsRange(t *testing.T) {
+	for milli, want := range map[int64]int64{0: 2, 1: 2, 100: 102, 1000: 1024, 1 << 40: 262144} {
+		require.Equal(t, want, crifact.Shares(milli))
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Int64Range(-10, 1<<40).Draw(t, "a")
 		b := rapid.Int64Range(a, 1<<40).Draw(t, "b")
@@ -70,6 +73,13 @@ func TestSharesStayInTheKernelsRange(t *testing.T) {
 		require.LessOrEqual(t, crifact.Shares(b), int64(262144))
 		require.LessOrEqual(t, crifact.Shares(a), crifact.Shares(b), "more CPU never means fewer shares")
 	})
+}
+
+func TestHugePagesGoByTheKernelsNameOfTheirSize(t *testing.T) {
+	require.Equal(t, map[string]uint64{"2MB": 6 << 20, "1GB": 2 << 30}, crifact.HugePages(v1.ResourceList{
+		"hugepages-2Mi": resource.MustParse("4Mi"), "hugepages-2048Ki": resource.MustParse("2Mi"), "hugepages-1Gi": resource.MustParse("2Gi"),
+		"hugepages-": resource.MustParse("1"), "hugepages-odd": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
+	}))
 }
 
 func TestNamespaces(t *testing.T) {

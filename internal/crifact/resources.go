@@ -9,20 +9,21 @@ import (
 
 // The kernel's limits and the kubelet's conversion of CPU amounts (v1.37.2).
 const (
-	minShares     = 2
-	maxShares     = 262144
-	sharesPerCPU  = 1024
-	milliCPU      = 1000
-	minQuota      = 1000                   // microseconds; the kernel refuses less
+	MinShares     = 2                      // what the kernel makes of 0
+	MaxShares     = 262144                 // the most that cpu.shares takes
 	DefaultPeriod = 100 * time.Millisecond // of the CFS quota
+
+	sharesPerCPU = 1024
+	milliCPU     = 1000
+	minQuota     = 1000 // microseconds; the kernel refuses less
 )
 
 // Shares returns the CPU shares for an amount in thousandths of a CPU.
 func Shares(milli int64) int64 {
 	if milli <= 0 {
-		return minShares
+		return MinShares
 	}
-	return min(max(milli*sharesPerCPU/milliCPU, minShares), maxShares)
+	return min(max(milli*sharesPerCPU/milliCPU, MinShares), MaxShares)
 }
 
 // Quota returns the CFS quota in microseconds per period for a limit in

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/qos"
 
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -127,7 +128,7 @@ func (m *Manager) EnsureNode(ctx context.Context) error {
 	}{
 		{m.base, node},
 		{qosLevel(m.base, corev1.PodQOSBurstable), Values{HugePages: pages}},
-		{qosLevel(m.base, corev1.PodQOSBestEffort), Values{CPUShares: minShares, HugePages: pages}},
+		{qosLevel(m.base, corev1.PodQOSBestEffort), Values{CPUShares: crifact.MinShares, HugePages: pages}},
 	} {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -146,7 +147,7 @@ func (m *Manager) SetBurstable(_ context.Context, milliCPU int64) error {
 		return nil
 	}
 	name := qosLevel(m.base, corev1.PodQOSBurstable)
-	if err := m.kernel.apply(name, m.possible(Values{CPUShares: Shares(milliCPU)})); err != nil {
+	if err := m.kernel.apply(name, m.possible(Values{CPUShares: shares(milliCPU)})); err != nil {
 		return fmt.Errorf("setting the weight of cgroup %s: %w", name.Path(m.config.Driver), err)
 	}
 	return nil

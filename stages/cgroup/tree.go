@@ -27,9 +27,6 @@ const unified = "/sys/fs/cgroup"
 // hybrid is where cgroup v2 is mounted beside v1.
 const hybrid = unified + "/unified"
 
-// named is the v1 hierarchy of systemd, which limits nothing.
-const named = "systemd"
-
 // Detect reads the mounts of this machine.
 func Detect() (Tree, error) {
 	t := Tree{V2: cgroups.IsCgroup2UnifiedMode(), Mounts: map[string]string{}}

@@ -1,21 +1,19 @@
 package cgroup
 
 import (
-	"fmt"
-	"strings"
+	"cmp"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/kubectl/pkg/util/qos"
+
+	"github.com/flowlet/flowlet/internal/crifact"
 )
 
 // The kernel's bounds.
 const (
-	minShares   = 2       // what the kernel makes of 0
-	maxShares   = 262144  // cpu.shares
-	minQuotaUs  = 1000    // 1 ms, the least that cpu.cfs_quota_us takes
 	noQuota     = -1      // lifts a quota
 	noPageLimit = 1 << 62 // of huge pages
 )
@@ -40,17 +38,9 @@ type Limits struct {
 	PageSizes []string      // the kernel's names of all huge page sizes of the machine
 }
 
-func (l Limits) period() int64 {
-	if l.CFSPeriod == 0 {
-		return (100 * time.Millisecond).Microseconds()
-	}
-	return l.CFSPeriod.Microseconds()
-}
+func (l Limits) period() time.Duration { return cmp.Or(l.CFSPeriod, crifact.DefaultPeriod) }
 
-// Shares converts CPU to cpu.shares.
-func Shares(milliCPU int64) uint64 {
-	return uint64(min(max(milliCPU*1024/1000, minShares), maxShares))
-}
+func shares(milliCPU int64) uint64 { return uint64(crifact.Shares(milliCPU)) }
 
 // Weight converts cpu.shares to cpu.weight as the kubelet does for the cgroups
 // that it makes itself.
@@ -58,16 +48,7 @@ func Weight(shares uint64) uint64 {
 	if shares == 0 {
 		return 0
 	}
-	return 1 + (shares-minShares)*9999/(maxShares-minShares)
-}
-
-// Quota converts a CPU limit to microseconds per period; 0 stays 0, which
-// means no quota.
-func Quota(milliCPU, periodUs int64) int64 {
-	if milliCPU == 0 {
-		return 0
-	}
-	return max(milliCPU*periodUs/1000, minQuotaUs)
+	return 1 + (shares-crifact.MinShares)*9999/(crifact.MaxShares-crifact.MinShares)
 }
 
 // PodValues computes the values of a pod's cgroup. A limit counts for the pod
@@ -76,7 +57,7 @@ func PodValues(pod *corev1.Pod, l Limits) Values {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
 
-	v := Values{CPUShares: minShares, HugePages: hugePages(requests, l.PageSizes)}
+	v := Values{CPUShares: crifact.MinShares, HugePages: hugePages(requests, l.PageSizes)}
 	if l.PodPids > 0 {
 		v.Pids = l.PodPids
 	}
@@ -84,11 +65,11 @@ func PodValues(pod *corev1.Pod, l Limits) Values {
 	if class == corev1.PodQOSBestEffort {
 		return v
 	}
-	v.CPUShares = Shares(requests.Cpu().MilliValue())
+	v.CPUShares = shares(requests.Cpu().MilliValue())
 	guaranteed := class == corev1.PodQOSGuaranteed
 	if guaranteed || allLimited(pod, corev1.ResourceCPU) {
-		v.CPUPeriod = uint64(l.period())
-		v.CPUQuota = Quota(limits.Cpu().MilliValue(), l.period())
+		v.CPUPeriod = uint64(l.period().Microseconds())
+		v.CPUQuota = crifact.Quota(limits.Cpu().MilliValue(), l.period())
 		if !l.CFSQuota {
 			v.CPUQuota = noQuota
 		}
@@ -106,7 +87,7 @@ func NodeValues(allocatable corev1.ResourceList) Values {
 	pids := allocatable["pid"]
 	v := Values{Memory: allocatable.Memory().Value(), Pids: pids.Value()}
 	if cpu, ok := allocatable[corev1.ResourceCPU]; ok {
-		v.CPUShares = Shares(cpu.MilliValue())
+		v.CPUShares = shares(cpu.MilliValue())
 	}
 	return v
 }
@@ -135,26 +116,8 @@ func hugePages(requests corev1.ResourceList, sizes []string) map[string]uint64 {
 	for _, size := range sizes {
 		out[size] = 0
 	}
-	for name, q := range requests {
-		text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
-		if !ok {
-			continue
-		}
-		if size, err := resource.ParseQuantity(text); err == nil {
-			out[pageSize(size.Value())] += uint64(max(q.Value(), 0))
-		}
-	}
+	maps.Copy(out, crifact.HugePages(requests))
 	return out
-}
-
-// pageSize is the kernel's name of a huge page size.
-func pageSize(bytes int64) string {
-	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
-	i := 0
-	for ; bytes >= 1024 && i < len(units)-1; i++ {
-		bytes /= 1024
-	}
-	return fmt.Sprintf("%d%s", bytes, units[i])
 }
 
 // unlimitedPages is for the levels above pods.

@@ -54,10 +54,7 @@ func TestPodValues(t *testing.T) {
 	}
 }
 
-func TestSharesAndWeights(t *testing.T) {
-	for milli, want := range map[int64]uint64{0: 2, 1: 2, 100: 102, 1000: 1024, 1 << 40: 262144} {
-		require.Equal(t, want, cgroup.Shares(milli))
-	}
+func TestWeights(t *testing.T) {
 	for shares, want := range map[uint64]uint64{0: 0, 2: 1, 102: 4, 1024: 39, 262144: 10000} {
 		require.Equal(t, want, cgroup.Weight(shares), shares)
 	}

@@ -1,11 +1,9 @@
 package container
 
 import (
-	"fmt"
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/kubectl/pkg/util/qos"
@@ -64,37 +62,12 @@ func podLimits(p *v1.Pod, ct *v1.Container) v1.ResourceList {
 
 // hugePages limits every page size of the node: to what is asked, or to none.
 func hugePages(limits v1.ResourceList, sizes []string) []*runtimeapi.HugepageLimit {
-	asked := map[string]uint64{}
-	for name, q := range limits {
-		if size, ok := pageSize(name); ok {
-			asked[size] = uint64(max(q.Value(), 0))
-		}
-	}
+	asked := crifact.HugePages(limits)
 	var out []*runtimeapi.HugepageLimit
 	for _, size := range sizes {
 		out = append(out, &runtimeapi.HugepageLimit{PageSize: size, Limit: asked[size]})
 	}
 	return out
-}
-
-// pageSize returns the kernel's name of a size of huge pages: 2MB for hugepages-2Mi.
-func pageSize(name v1.ResourceName) (string, bool) {
-	const prefix = v1.ResourceHugePagesPrefix
-	if len(name) <= len(prefix) || name[:len(prefix)] != prefix {
-		return "", false
-	}
-	q, err := resource.ParseQuantity(string(name[len(prefix):]))
-	if err != nil {
-		return "", false
-	}
-	const step = 1024
-	size, unit := q.Value(), 0
-	units := [...]string{"B", "KB", "MB", "GB", "TB", "PB"}
-	for size >= step && unit < len(units)-1 {
-		size /= step
-		unit++
-	}
-	return fmt.Sprintf("%d%s", size, units[unit]), true
 }
 
 // oomScoreAdj says how soon the kernel kills a container of a node that is out
