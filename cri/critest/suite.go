@@ -136,8 +136,10 @@ var (
 	exits0      = behaviour{func(p Programs) []string { return p.Exit0 }, `{"exit":{"code":0}}`}
 	says        = behaviour{func(p Programs) []string { return p.Say }, `{"log":[{"text":"hello"}],"term":{"code":0}}`}
 	cannotStart = behaviour{func(Programs) []string { return []string{"/nope"} }, `{"start":{"error":"exec: \"/nope\": no such file or directory"}}`}
-	answers     = behaviour{func(p Programs) []string { return p.Wait },
-		`{"exec":[{"command":"exit 7","code":7,"stderr":"err\n"},{"command":"sleep 60","after":"1m"},{"command":"out","stdout":"1 out\n"}]}`}
+	answers     = behaviour{
+		func(p Programs) []string { return p.Wait },
+		`{"exec":[{"command":"exit 7","code":7,"stderr":"err\n"},{"command":"sleep 60","after":"1m"},{"command":"out","stdout":"1 out\n"}]}`,
+	}
 )
 
 // newPod makes a config with names of its own; the container "main" does b.

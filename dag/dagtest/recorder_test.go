@@ -21,8 +21,12 @@ func TestRecorderFindsBreaches(t *testing.T) {
 		want  string
 	}{
 		"a life": {moves: [][2]dag.Entry{
-			{none, at(dag.Waiting, 0)}, {at(dag.Waiting, 0), at(dag.Queued, 1)}, {at(dag.Queued, 1), at(dag.Running, 1)},
-			{at(dag.Running, 1), at(dag.Lost, 3)}, {at(dag.Lost, 3), at(dag.Done, 9)}, {at(dag.Done, 9), none},
+			{none, at(dag.Waiting, 0)},
+			{at(dag.Waiting, 0), at(dag.Queued, 1)},
+			{at(dag.Queued, 1), at(dag.Running, 1)},
+			{at(dag.Running, 1), at(dag.Lost, 3)},
+			{at(dag.Lost, 3), at(dag.Done, 9)},
+			{at(dag.Done, 9), none},
 		}},
 		"a gap":             {moves: [][2]dag.Entry{{none, at(dag.Queued, 0)}, {at(dag.Queued, 1), at(dag.Running, 2)}}, want: "a gap"},
 		"a move left out":   {moves: [][2]dag.Entry{{none, at(dag.Queued, 0)}, {at(dag.Running, 0), at(dag.Done, 2)}}, want: "a gap"},

@@ -178,7 +178,7 @@ func parseMemory(text string, out []any) (any, error) {
 		node, limits, ok := strings.Cut(part, ":")
 		n, err := strconv.ParseInt(node, 10, 32)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("%q is not of the form node:type=quantity,...", part)
+			return nil, fmt.Errorf("%q is not of the form node:type=quantity[,type=quantity]", part)
 		}
 		m, err := kindMap.parseMap(limits, nil)
 		if err != nil {

@@ -56,8 +56,10 @@ func Decode(file string, data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	m.places.twice(func(path string, line int) {
-		m.Warnings = append(m.Warnings, Problem{File: file, Line: line, Field: path,
-			Message: fmt.Sprintf("%s is written more than once, the last value counts", path)})
+		m.Warnings = append(m.Warnings, Problem{
+			File: file, Line: line, Field: path,
+			Message: fmt.Sprintf("%s is written more than once, the last value counts", path),
+		})
 	})
 	if m.Pod.Name == "" {
 		return nil, &Error{Problems: []Problem{m.problemAt("metadata.name", "metadata.name missing")}}

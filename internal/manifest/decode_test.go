@@ -56,8 +56,10 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		"not an object":     {"- a\n- b\n", "web.yaml:1: holds no object; a manifest is one v1 Pod"},
 		"no name":           {strings.Replace(web, "  name: web\n", "", 1), "web.yaml:3: metadata.name missing"},
 		"wrong type":        {strings.Replace(web, "containerPort: 80", "containerPort: eighty", 1), "web.yaml:12: spec.containers[0].ports[0].containerPort: json: cannot unmarshal string"},
-		"bad quantity": {web + "    resources:\n      limits:\n        memory: 12 Mib\n",
-			"web.yaml:15: spec.containers[0].resources.limits.memory: quantities must match"},
+		"bad quantity": {
+			web + "    resources:\n      limits:\n        memory: 12 Mib\n",
+			"web.yaml:15: spec.containers[0].resources.limits.memory: quantities must match",
+		},
 		"half-written":      {web[:len(web)-len("rPort: 80\n")] + "\n  x", "not valid YAML or JSON (half-written?)"},
 		"half-written json": {`{"apiVersion":"v1","kind":"Pod","metadata":{"na`, "not valid YAML or JSON (half-written?)"},
 		"too large":         {strings.Repeat(" ", manifest.MaxBytes+1), "web.yaml: file is larger than 10 MiB"},

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -93,7 +93,7 @@ func (v *validator) metadata(at *field.Path) {
 	v.add(apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, at)...)
 	if meta.UID != "" {
 		uid := string(meta.UID)
-		v.invalid(at.Child("uid"), uid, path.IsValidPathSegmentName(uid)...)
+		v.invalid(at.Child("uid"), uid, content.IsPathSegmentName(uid)...)
 		if len(uid) > validation.DNS1123SubdomainMaxLength {
 			v.add(field.TooLong(at.Child("uid"), uid, validation.DNS1123SubdomainMaxLength))
 		}

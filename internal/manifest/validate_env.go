@@ -112,8 +112,10 @@ func (v *validator) fileKeyRef(ref *v1.FileKeySelector, at *field.Path) {
 
 // envFields are the fields of its pod that a variable can show.
 func envFields() []string {
-	return []string{"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}
+	return []string{
+		"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+	}
 }
 
 // volumeFields are the fields of its pod that a file can show.
@@ -145,8 +147,10 @@ func (v *validator) fieldRef(ref *v1.ObjectFieldSelector, at *field.Path, allowe
 
 // resourceFieldRef shows a container's own requests and limits.
 func (v *validator) resourceFieldRef(ref *v1.ResourceFieldSelector, at *field.Path) {
-	allowed := []string{"limits.cpu", "limits.ephemeral-storage", "limits.memory",
-		"requests.cpu", "requests.ephemeral-storage", "requests.memory"}
+	allowed := []string{
+		"limits.cpu", "limits.ephemeral-storage", "limits.memory",
+		"requests.cpu", "requests.ephemeral-storage", "requests.memory",
+	}
 	_, name, _ := strings.Cut(ref.Resource, ".")
 	hugePages := strings.HasPrefix(ref.Resource, "limits.hugepages-") || strings.HasPrefix(ref.Resource, "requests.hugepages-")
 	if v.require(ref.Resource != "", at.Child("resource"), "") && !hugePages && !slices.Contains(allowed, ref.Resource) {

@@ -127,8 +127,10 @@ func (v *validator) projected(p *v1.ProjectedVolumeSource, at *field.Path) {
 	for i, source := range p.Sources {
 		at := at.Child("sources").Index(i)
 		kinds := 0
-		for _, set := range []bool{source.Secret != nil, source.ConfigMap != nil, source.DownwardAPI != nil,
-			source.ServiceAccountToken != nil, source.ClusterTrustBundle != nil, source.PodCertificate != nil} {
+		for _, set := range []bool{
+			source.Secret != nil, source.ConfigMap != nil, source.DownwardAPI != nil,
+			source.ServiceAccountToken != nil, source.ClusterTrustBundle != nil, source.PodCertificate != nil,
+		} {
 			if set {
 				kinds++
 			}
