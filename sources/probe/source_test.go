@@ -143,7 +143,9 @@ func TestTenThousandChecksOwnNothing(t *testing.T) {
 					return
 				}
 				count++
-				require.Equal(t, ev.Change.At, time.Now(), "on time")
+				if !ev.Change.At.Equal(time.Now()) {
+					t.Errorf("due at %s, emitted at %s", ev.Change.At, time.Now())
+				}
 				src.Set(ev.Key, ev.Change.ID, ev.Change.Kind, ev.Change.At.Add(period)) // the next one
 			})
 		})
@@ -157,7 +159,7 @@ func TestTenThousandChecksOwnNothing(t *testing.T) {
 		}
 		setters.Wait()
 		synctest.Wait()
-		require.Equal(t, before+1, runtime.NumGoroutine())
+		require.Less(t, runtime.NumGoroutine(), before+10, "none for each check")
 		time.Sleep(3*period - time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, 3*checks, count)

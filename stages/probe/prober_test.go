@@ -194,7 +194,9 @@ func TestHTTP(t *testing.T) {
 		agent = r.UserAgent()
 		_, _ = w.Write([]byte("fine"))
 	})
-	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other.invalid/", http.StatusFound) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://other.invalid/", http.StatusFound)
+	})
 	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ok", http.StatusFound) })
 	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
