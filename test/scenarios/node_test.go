@@ -202,13 +202,14 @@ func (n *node) pass(d time.Duration) {
 	n.settle()
 }
 
+// tick is how often a condition is looked at, at first.
 const tick = 5 * time.Millisecond
 
 // until waits for a condition, for a time at most.
 func (n *node) until(most time.Duration, what string, is func() bool) {
 	n.Helper()
-	end := time.Now().Add(most)
-	for n.settle(); !is(); n.pass(tick) {
+	began, end := time.Now(), time.Now().Add(most)
+	for n.settle(); !is(); n.pass(max(tick, time.Since(began)/500)) {
 		if time.Now().After(end) {
 			n.dump()
 			require.FailNowf(n, "waited in vain", "%s, %s after the start: %s", most, time.Since(n.began), what)
