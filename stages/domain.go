@@ -51,7 +51,8 @@ type Config struct {
 	Observer dag.Observer[pod.Key]
 	Seed     uint64
 	// Folded is called with each event that changed what is known about a key,
-	// under the pipeline's lock: it must be quick. Optional.
+	// and with each about a topic, under the pipeline's lock: it must be quick.
+	// Optional.
 	Folded func(ev Event)
 	// Stepped is called after each step with the pod's newest view, in the
 	// step loop: it must be quick. Optional.
@@ -105,6 +106,9 @@ func (d *Domain) Topic(ev Event) {
 	}
 	if r, ok := ev.Change.(pod.RuntimeStatus); ok {
 		d.Store.SetRuntime(r)
+	}
+	if d.Folded != nil {
+		d.Folded(ev)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func decodePolicy(file string, data []byte, base dag.Policy) (dag.Policy, error)
 	var pf policyFile
 	strict, err := kjson.UnmarshalStrict(data, &pf)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, explainPolicy(file, data, err)
 	}
 	if len(strict) > 0 {
 		return nil, fmt.Errorf("%s: %w", file, errors.Join(strict...))
@@ -82,6 +83,25 @@ func decodePolicy(file string, data []byte, base dag.Policy) (dag.Policy, error)
 		out[class] = pf.Classes[name].over(inherited(base, class), w.at("classes."+name))
 	}
 	return out, errors.Join(w.errs...)
+}
+
+// explainPolicy names the rows that cannot be decoded.
+func explainPolicy(file string, data []byte, cause error) error {
+	var loose struct {
+		Classes map[string]json.RawMessage `json:"classes"`
+	}
+	var errs []error
+	if err := json.Unmarshal(data, &loose); err == nil {
+		for _, name := range slices.Sorted(maps.Keys(loose.Classes)) {
+			if _, err := kjson.UnmarshalStrict(loose.Classes[name], &policyRow{}); err != nil {
+				errs = append(errs, fmt.Errorf("%s: classes.%s: %w", file, name, err))
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return fmt.Errorf("%s: %w", file, cause)
+	}
+	return errors.Join(errs...)
 }
 
 // inherited is the row that a class has without the file.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -77,13 +78,18 @@ func (r *Records) read(k pod.Key) (pod.Record, error) {
 	}
 	var rec pod.Record
 	var all map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(data, &rec), json.Unmarshal(data, &all)); err != nil {
+	err = json.Unmarshal(data, &rec)
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
 		return pod.Record{}, fmt.Errorf("state file %s is damaged, its pod goes on from what the runtime shows: %w", path, err)
 	}
 	if pod.KeyOf(rec.UID) != k {
 		return pod.Record{}, fmt.Errorf("state file %s is of another pod, UID %q", path, rec.UID)
 	}
-	for _, name := range knownFields {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[pod.Record]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		delete(all, name)
 	}
 	if len(all) > 0 {
@@ -92,12 +98,6 @@ func (r *Records) read(k pod.Key) (pod.Record, error) {
 		r.mu.Unlock()
 	}
 	return rec, nil
-}
-
-// knownFields are the JSON names of pod.Record.
-var knownFields = []string{
-	"version", "uid", "incarnation", "name", "namespace", "source", "startTime", "admission", "removal", "finished",
-	"restarts", "crashes", "exits",
 }
 
 // Save writes a pod's state file in one step: after a crash the old or the

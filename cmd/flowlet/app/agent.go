@@ -59,6 +59,7 @@ type Agent struct {
 	pipeline *stages.Pipeline
 	log      *slog.Logger
 	sources  []string
+	runtime  pod.RuntimeStatus // that was logged last
 	restored []pod.Record
 }
 

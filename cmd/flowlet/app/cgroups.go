@@ -24,8 +24,9 @@ type cgroups struct {
 	tree        cgroup.Tree
 	allocatable v1.ResourceList
 
-	mu sync.Mutex
-	m  *cgroup.Manager
+	mu   sync.Mutex
+	m    *cgroup.Manager
+	node bool // the node's own cgroups are made
 }
 
 var _ Cgroups = (*cgroups)(nil)
@@ -34,6 +35,9 @@ var _ Cgroups = (*cgroups)(nil)
 func (c *cgroups) Ensure(ctx context.Context, p *v1.Pod) error {
 	m, err := c.manager(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.ensureNode(ctx, m); err != nil {
 		return err
 	}
 	return m.Ensure(ctx, p)
@@ -90,11 +94,21 @@ func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.EnsureNode(ctx); err != nil {
-		return nil, err
-	}
 	c.m = m
 	return m, nil
+}
+
+func (c *cgroups) ensureNode(ctx context.Context, m *cgroup.Manager) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.node {
+		return nil
+	}
+	if err := m.EnsureNode(ctx); err != nil {
+		return err
+	}
+	c.node = true
+	return nil
 }
 
 func (c *cgroups) driver(ctx context.Context) (cgroup.Driver, error) {

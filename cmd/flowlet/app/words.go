@@ -9,13 +9,34 @@ import (
 	"github.com/flowlet/flowlet/stages"
 )
 
-// folded notes an event in the journal of its pod.
+// folded notes an event in the journal of its pod, or what the runtime says of
+// itself in the log.
 func (a *Agent) folded(ev stages.Event) {
-	if ev.Key.IsChore() {
+	switch r, ok := ev.Change.(pod.RuntimeStatus); {
+	case ok:
+		a.runtimeNews(r)
+		return
+	case ev.Topic != "" || ev.Key.IsChore():
 		return
 	}
 	if text := words(ev.Change); text != "" {
 		a.Journal.Event(ev.Key, journal.Event{At: ev.Seen, Source: ev.Source, Change: text, Cause: ev.Cause})
+	}
+}
+
+// runtimeNews logs each change of what the runtime says of itself. It is
+// called one at a time.
+func (a *Agent) runtimeNews(r pod.RuntimeStatus) {
+	was := a.runtime
+	a.runtime = r
+	switch {
+	case was == r:
+	case r.Ready && r.NetworkReady:
+		a.log.Info("the container runtime is ready", "name", a.Runtime.Name(), "version", a.Runtime.Version())
+	case r.Ready:
+		a.log.Warn("the container runtime's network is not ready: pods without host network wait", "reason", r.Reason, "message", r.Message)
+	default:
+		a.log.Warn("the container runtime is not ready; it is tried again, and running containers go on", "reason", r.Reason, "message", r.Message)
 	}
 }
 
