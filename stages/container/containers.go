@@ -54,6 +54,16 @@ type Volumes interface {
 	VolumePath(p *v1.Pod, volume string) (string, error)
 }
 
+// SubPaths can show a part of a volume. Volumes that can do so implement it;
+// without it a container with a subPath does not start.
+type SubPaths interface {
+	// SubPath returns a place at which the part name of the volume of
+	// ct.VolumeMounts[index] is mounted, and nothing else, whatever becomes of
+	// the volume's content meanwhile. A part that is missing is made. It may
+	// block like a mount.
+	SubPath(p *v1.Pod, ct *v1.Container, index int, name string) (string, error)
+}
+
 // Files gives out the files of a pod's own directory that its containers show.
 // They are there as long as the pod is.
 type Files interface {
@@ -88,7 +98,10 @@ type Config struct {
 	// compared with its spec.
 	Hash     func(*v1.Container) string
 	Settings Settings
-	Log      *slog.Logger // nil: what is only worth a warning is not told
+	// ImageVolumes says whether the runtime mounts images as volumes; nil: it
+	// does not. It is asked at each start, because a runtime may be replaced.
+	ImageVolumes func() bool
+	Log          *slog.Logger // nil: what is only worth a warning is not told
 }
 
 // Settings are what the node and its configuration say about containers.

@@ -101,6 +101,13 @@ func (fakeVolumes) VolumePath(p *v1.Pod, volume string) (string, error) {
 	return "/pods/" + string(p.UID) + "/" + volume, nil
 }
 
+func (fakeVolumes) SubPath(p *v1.Pod, ct *v1.Container, index int, name string) (string, error) {
+	if name == "broken" {
+		return "", errors.New("it leads out of the volume")
+	}
+	return fmt.Sprintf("/pods/%s/parts/%s/%d/%s", p.UID, ct.Name, index, name), nil
+}
+
 // rig is Containers over fakes.
 type rig struct {
 	rt    *fakeRuntime

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"path"
 
@@ -14,13 +15,13 @@ const hostsPath = "/etc/hosts"
 
 // mounts are the volumes in the order of the spec, the pod's hosts file and the
 // termination log.
-func (c *Containers) mounts(st *Start) ([]*runtimeapi.Mount, error) {
+func (c *Containers) mounts(st *Start, env *environment) ([]*runtimeapi.Mount, error) {
 	if len(st.Container.VolumeDevices) > 0 {
 		return nil, fmt.Errorf("volumeDevices: block volumes are not supported yet (volume %q)", st.Container.VolumeDevices[0].Name)
 	}
 	var out []*runtimeapi.Mount
 	for i := range st.Container.VolumeMounts {
-		m, err := c.volumeMount(st.State.Pod(), &st.Container.VolumeMounts[i])
+		m, err := c.volumeMount(st, i, env)
 		if err != nil {
 			return nil, fmt.Errorf("volumeMounts[%d] (volume %q): %w", i, st.Container.VolumeMounts[i].Name, err)
 		}
@@ -33,40 +34,33 @@ func (c *Containers) mounts(st *Start) ([]*runtimeapi.Mount, error) {
 	return append(append(out, hosts...), c.terminationLog(st)...), nil
 }
 
-func (c *Containers) volumeMount(p *v1.Pod, vm *v1.VolumeMount) (*runtimeapi.Mount, error) {
-	switch {
-	case vm.SubPath != "":
-		return nil, fmt.Errorf("subPath %q is not supported yet", vm.SubPath)
-	case vm.SubPathExpr != "":
-		return nil, fmt.Errorf("subPathExpr %q is not supported yet", vm.SubPathExpr)
+func (c *Containers) volumeMount(st *Start, index int, env *environment) (*runtimeapi.Mount, error) {
+	vm := &st.Container.VolumeMounts[index]
+	v := volumeOf(st.State.Pod(), vm.Name)
+	if v == nil {
+		return nil, errors.New("the pod's spec has no such volume")
 	}
-	v := volumeOf(p, vm.Name)
+	m := &runtimeapi.Mount{ContainerPath: path.Join("/", vm.MountPath), Readonly: vm.ReadOnly || alwaysReadOnly(v), SelinuxRelabel: relabelled(v)}
+	var err error
+	if m.RecursiveReadOnly, err = c.recursive(vm); err != nil {
+		return nil, err
+	}
+	if m.Propagation, err = propagationOf(vm.MountPropagation); err != nil {
+		return nil, err
+	}
+	part, err := subPath(vm, env)
 	switch {
-	case v == nil:
-		return nil, fmt.Errorf("the pod's spec has no such volume")
+	case err != nil:
+		return nil, err
 	case v.Image != nil:
-		return nil, fmt.Errorf("image volumes are not supported yet")
+		m.ImageSubPath = part
+		m.Image, err = c.imageOf(st, v.Image.Reference)
+	case part != "":
+		m.HostPath, err = c.part(st, index, part)
+	default:
+		m.HostPath, err = c.Volumes.VolumePath(st.State.Pod(), vm.Name)
 	}
-	host, err := c.Volumes.VolumePath(p, vm.Name)
-	if err != nil {
-		return nil, err
-	}
-	readOnly := vm.ReadOnly || alwaysReadOnly(v)
-	recursive, err := c.recursive(vm)
-	if err != nil {
-		return nil, err
-	}
-	propagation, err := propagationOf(vm.MountPropagation)
-	if err != nil {
-		return nil, err
-	}
-	return &runtimeapi.Mount{
-		ContainerPath:     path.Join("/", vm.MountPath),
-		HostPath:          host,
-		Readonly:          readOnly,
-		RecursiveReadOnly: recursive,
-		Propagation:       propagation,
-	}, nil
+	return m, err
 }
 
 func volumeOf(p *v1.Pod, name string) *v1.Volume {
@@ -78,8 +72,15 @@ func volumeOf(p *v1.Pod, name string) *v1.Volume {
 	return nil
 }
 
-// alwaysReadOnly reports whether the agent alone writes into the volume.
-func alwaysReadOnly(v *v1.Volume) bool {
+// alwaysReadOnly reports whether no container may write into the volume.
+func alwaysReadOnly(v *v1.Volume) bool { return ofFiles(v) || v.Image != nil }
+
+// relabelled reports whether the runtime gives the volume the container's
+// SELinux label: one that belongs to the pod alone.
+func relabelled(v *v1.Volume) bool { return ofFiles(v) || v.EmptyDir != nil }
+
+// ofFiles reports whether the agent writes the volume.
+func ofFiles(v *v1.Volume) bool {
 	return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
 }
 

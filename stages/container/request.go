@@ -31,7 +31,7 @@ func (c *Containers) request(st *Start) (*runtimeapi.ContainerConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := c.mounts(st)
+	mounts, err := c.mounts(st, env)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,8 @@ func TestMounts(t *testing.T) {
 			p.Spec.Volumes = []v1.Volume{
 				{Name: "v"},
 				{Name: "cm", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}},
-				{Name: "image", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{}}},
+				{Name: "empty", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+				{Name: "down", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}},
 				{Name: "broken"},
 			}
 			app.VolumeMounts = []v1.VolumeMount{m}
@@ -104,7 +105,9 @@ func TestMounts(t *testing.T) {
 		"plain":               {v1.VolumeMount{Name: "v", MountPath: "/m"}, false, &runtimeapi.Mount{ContainerPath: "/m"}, ""},
 		"relative path":       {v1.VolumeMount{Name: "v", MountPath: "m/"}, false, &runtimeapi.Mount{ContainerPath: "/m"}, ""},
 		"read-only":           {v1.VolumeMount{Name: "v", MountPath: "/m", ReadOnly: true}, false, &runtimeapi.Mount{ContainerPath: "/m", Readonly: true}, ""},
-		"read-only by nature": {v1.VolumeMount{Name: "cm", MountPath: "/m"}, false, &runtimeapi.Mount{ContainerPath: "/m", HostPath: "/pods/u-1/cm", Readonly: true}, ""},
+		"read-only by nature": {v1.VolumeMount{Name: "cm", MountPath: "/m"}, false, &runtimeapi.Mount{ContainerPath: "/m", HostPath: "/pods/u-1/cm", Readonly: true, SelinuxRelabel: true}, ""},
+		"emptyDir":            {v1.VolumeMount{Name: "empty", MountPath: "/m"}, false, &runtimeapi.Mount{ContainerPath: "/m", HostPath: "/pods/u-1/empty", SelinuxRelabel: true}, ""},
+		"downwardAPI":         {v1.VolumeMount{Name: "down", MountPath: "/m"}, false, &runtimeapi.Mount{ContainerPath: "/m", HostPath: "/pods/u-1/down", Readonly: true, SelinuxRelabel: true}, ""},
 		"propagation None": {
 			v1.VolumeMount{Name: "v", MountPath: "/m", MountPropagation: ptr.To(v1.MountPropagationNone)},
 			false,
@@ -153,9 +156,6 @@ func TestMounts(t *testing.T) {
 		"recursively, unknown": {v1.VolumeMount{Name: "v", MountPath: "/m", RecursiveReadOnly: ptr.To(v1.RecursiveReadOnlyMode("x"))}, true, nil, "unknown mode"},
 		"no such volume":       {v1.VolumeMount{Name: "x", MountPath: "/m"}, false, nil, `volumeMounts[0] (volume "x"): the pod's spec has no such volume`},
 		"volume not set up":    {v1.VolumeMount{Name: "broken", MountPath: "/m"}, false, nil, "it is not set up"},
-		"image volume":         {v1.VolumeMount{Name: "image", MountPath: "/m"}, false, nil, `(volume "image"): image volumes are not supported`},
-		"subPath":              {v1.VolumeMount{Name: "v", MountPath: "/m", SubPath: "a"}, false, nil, `subPath "a" is not supported yet`},
-		"subPathExpr":          {v1.VolumeMount{Name: "v", MountPath: "/m", SubPathExpr: "$(A)"}, false, nil, `subPathExpr "$(A)" is not supported yet`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(func(s *container.Settings) { s.RecursiveReadOnly = tc.recursive })

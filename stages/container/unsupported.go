@@ -62,13 +62,6 @@ func ignored(at string, ct *v1.Container) []string {
 			out = append(out, at+"."+f.path)
 		}
 	}
-	for i := range ct.VolumeMounts {
-		if m := &ct.VolumeMounts[i]; m.SubPath != "" {
-			out = append(out, fmt.Sprintf("%s.volumeMounts[%d].subPath", at, i))
-		} else if m.SubPathExpr != "" {
-			out = append(out, fmt.Sprintf("%s.volumeMounts[%d].subPathExpr", at, i))
-		}
-	}
 	for i := range ct.Env {
 		if from := ct.Env[i].ValueFrom; from != nil && from.FileKeyRef != nil {
 			out = append(out, fmt.Sprintf("%s.env[%d].valueFrom.fileKeyRef", at, i))

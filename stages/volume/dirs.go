@@ -32,6 +32,8 @@ type Config struct {
 	// PodMemory returns a pod's memory limit in bytes, 0 for none; nil means
 	// that no pod has one.
 	PodMemory func(*corev1.Pod) int64
+	// Allocatable is what a container without a limit is told as its limit.
+	Allocatable corev1.ResourceList
 }
 
 // Modes of directories; the umask of the process applies, as in the kubelet.

@@ -45,7 +45,7 @@ func (s *Volumes) ensureEmptyDir(p *corev1.Pod, v *corev1.Volume) error {
 	switch {
 	case medium == corev1.StorageMediumDefault:
 	case medium == corev1.StorageMediumMemory:
-		err = s.mountMemory(p, v, dir, on)
+		err = s.mountMemory(dir, on, s.memorySize(p, v.EmptyDir.SizeLimit))
 	case isHuge(medium):
 		err = s.mountHuge(p, medium, dir, on)
 	default:
@@ -107,7 +107,9 @@ func giveGroup(p *corev1.Pod, dir string) {
 	}
 }
 
-func (s *Volumes) mountMemory(p *corev1.Pod, v *corev1.Volume, dir string, on *mount.MountPoint) error {
+// mountMemory mounts a file system in memory of at most size bytes, unless on
+// says that there is one.
+func (s *Volumes) mountMemory(dir string, on *mount.MountPoint, size int64) error {
 	if on != nil {
 		if on.Type != "tmpfs" {
 			return fmt.Errorf("%s is mounted as %s; tmpfs is wanted", dir, on.Type)
@@ -115,7 +117,7 @@ func (s *Volumes) mountMemory(p *corev1.Pod, v *corev1.Volume, dir string, on *m
 		return nil
 	}
 	var options []string
-	if size := s.memorySize(p, v); size > 0 {
+	if size > 0 {
 		options = append(options, fmt.Sprintf("size=%d", size))
 	}
 	// Kernels before 6.4 do not know noswap.
@@ -128,7 +130,7 @@ func (s *Volumes) mountMemory(p *corev1.Pod, v *corev1.Volume, dir string, on *m
 
 // memorySize is the least of what the node's pods, the pod and the volume may
 // have; 0 is the kernel's default.
-func (s *Volumes) memorySize(p *corev1.Pod, v *corev1.Volume) int64 {
+func (s *Volumes) memorySize(p *corev1.Pod, own *resource.Quantity) int64 {
 	size := s.NodeMemory
 	smaller := func(limit int64) {
 		if limit > 0 && (size == 0 || limit < size) {
@@ -138,8 +140,8 @@ func (s *Volumes) memorySize(p *corev1.Pod, v *corev1.Volume) int64 {
 	if s.PodMemory != nil {
 		smaller(s.PodMemory(p))
 	}
-	if limit := v.EmptyDir.SizeLimit; limit != nil {
-		smaller(limit.Value())
+	if own != nil {
+		smaller(own.Value())
 	}
 	return size
 }

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -13,12 +14,22 @@ import (
 // file system behind a mount. mount.Interface of k8s.io/mount-utils fits, and
 // so does its fake; Syscalls is the one to use.
 type Mounter interface {
-	// Mount fails when the target does not exist.
+	// Mount fails when the target does not exist. With the option "bind" the
+	// source is a file or directory, which is shown without what is mounted
+	// below it.
 	Mount(source, target, fstype string, options []string) error
 	// Unmount of what is not mounted is an error.
 	Unmount(target string) error
 	// List returns all mounts, later ones after those they cover.
 	List() ([]mount.MountPoint, error)
+}
+
+// detacher is a Mounter that can take a mount away that is in use.
+type detacher interface {
+	// Detach takes the topmost mount at target away with all that is mounted
+	// below it, at once for new users and for others when they are done. It
+	// does not wait for a server. What is mounted elsewhere stays.
+	Detach(target string) error
 }
 
 // Syscalls mounts without a child process.
@@ -27,11 +38,19 @@ type Syscalls struct{}
 var (
 	_ Mounter = Syscalls{}
 	_ Mounter = mount.Interface(nil)
+
+	_ detacher = Syscalls{}
 )
 
-// Mount mounts a file system that takes its options as text.
+const optionBind = "bind"
+
+// Mount mounts a file system that takes its options as text, or binds.
 func (Syscalls) Mount(source, target, fstype string, options []string) error {
-	if err := unix.Mount(source, target, fstype, 0, strings.Join(options, ",")); err != nil {
+	var flags uintptr
+	if i := slices.Index(options, optionBind); i >= 0 {
+		flags, options = unix.MS_BIND, slices.Delete(slices.Clone(options), i, i+1)
+	}
+	if err := unix.Mount(source, target, fstype, flags, strings.Join(options, ",")); err != nil {
 		return fmt.Errorf("mounting %s at %s with options %v: %w", fstype, target, options, err)
 	}
 	return nil
@@ -41,6 +60,25 @@ func (Syscalls) Mount(source, target, fstype string, options []string) error {
 func (Syscalls) Unmount(target string) error {
 	if err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmounting %s: %w", target, err)
+	}
+	return nil
+}
+
+// Detach does not follow symbolic links. Mounts below the target, if there are
+// any, leave their peer groups first: else they would be taken away where they
+// come from too.
+func (s Syscalls) Detach(target string) error {
+	below, err := mountsBelow(target, s)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(below, func(p string) bool { return p != realPath(target) }) {
+		if err := unix.Mount("", target, "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return fmt.Errorf("making the mounts below %s private: %w", target, err)
+		}
+	}
+	if err := unix.Unmount(target, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+		return fmt.Errorf("detaching %s: %w", target, err)
 	}
 	return nil
 }

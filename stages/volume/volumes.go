@@ -16,11 +16,12 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// Volumes sets up and tears down the volumes of pods: emptyDir and hostPath in
-// this release.
+// Volumes sets up and tears down the volumes of pods: in this release emptyDir,
+// hostPath, image, and what needs no API server of downwardAPI and projected.
 type Volumes struct {
 	Config
 	layout
+	step func(name string) error // a test stops between two steps of projected files
 }
 
 // New returns Volumes.
@@ -36,7 +37,8 @@ type Found struct {
 }
 
 // Ensure makes the volume ready for the containers of p. An existing emptyDir
-// keeps its content.
+// keeps its content; files of a downward API are written if they differ. For an
+// image there is nothing to do here: the runtime mounts it.
 func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) error {
 	var err error
 	switch {
@@ -44,6 +46,9 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 		err = s.ensureEmptyDir(p, v)
 	case v.HostPath != nil:
 		err = ensureHostPath(v.HostPath)
+	case v.DownwardAPI != nil || v.Projected != nil:
+		err = s.ensureFiles(p, v)
+	case v.Image != nil:
 	default:
 		err = fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v))
 	}
@@ -54,7 +59,9 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 }
 
 // Supported reports whether Ensure knows the type of the volume.
-func Supported(v *corev1.Volume) bool { return v.EmptyDir != nil || v.HostPath != nil }
+func Supported(v *corev1.Volume) bool {
+	return v.EmptyDir != nil || v.HostPath != nil || v.DownwardAPI != nil || v.Projected != nil || v.Image != nil
+}
 
 // typeOf names the type as it is written in a manifest.
 func typeOf(v *corev1.Volume) string {
@@ -69,7 +76,8 @@ func typeOf(v *corev1.Volume) string {
 }
 
 // VolumePath returns the directory or file on the host that the volume of that
-// name in p's spec is at. It fails while an emptyDir is not set up.
+// name in p's spec is at. It fails while the volume is not set up, and for an
+// image, which is nowhere on the host.
 func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("volume %s of pod %s/%s: %w", name, p.Namespace, p.Name, err)
@@ -89,6 +97,15 @@ func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 				return fail(fmt.Errorf("it is not set up: %w", err))
 			}
 			return dir, nil
+		case v.DownwardAPI != nil || v.Projected != nil:
+			dir, err := s.volume(p.UID, filesPlugin(v), name)
+			if err != nil {
+				return fail(err)
+			}
+			if !exists(filepath.Join(dir, dataLink)) {
+				return fail(errors.New("it is not set up"))
+			}
+			return dir, nil
 		default:
 			return fail(fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v)))
 		}
@@ -97,16 +114,20 @@ func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 }
 
 // Unmount undoes all volumes of the pod that are found on the node, whatever
-// its spec says. One that cannot be undone does not keep the others.
+// its spec says, each after the mounts of its parts. One that cannot be undone
+// does not keep the others.
 func (s *Volumes) Unmount(ctx context.Context, state *pod.State) error {
+	errs, stuck := s.undoSubPaths(ctx, state)
 	left, err := s.Found(state.UID())
 	if err != nil {
-		return fmt.Errorf("volumes of pod %s: %w", state.FullName(), err)
+		return errors.Join(append(errs, fmt.Errorf("volumes of pod %s: %w", state.FullName(), err))...)
 	}
-	var errs []error
 	for _, f := range left {
 		if err := context.Cause(ctx); err != nil {
 			return errors.Join(append(errs, err)...)
+		}
+		if stuck[f.Name] {
+			continue // its parts are in use
 		}
 		if err := s.undo(state.UID(), f); err != nil {
 			errs = append(errs, fmt.Errorf("volume %s of pod %s: %w", f.Name, state.FullName(), err))
@@ -118,7 +139,7 @@ func (s *Volumes) Unmount(ctx context.Context, state *pod.State) error {
 // undo knows the types that hold nothing but a directory, in memory or not.
 func (s *Volumes) undo(uid types.UID, f Found) error {
 	switch f.Plugin {
-	case escape(emptyDirPlugin), "kubernetes.io~configmap", "kubernetes.io~secret", "kubernetes.io~downward-api", "kubernetes.io~projected":
+	case escape(emptyDirPlugin), escape(downwardPlugin), escape(projectedPlugin), "kubernetes.io~configmap", "kubernetes.io~secret":
 	default:
 		return fmt.Errorf("%s is of plugin %s, which this release cannot tear down; unmount and remove it by hand", f.Path, f.Plugin)
 	}
