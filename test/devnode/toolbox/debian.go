@@ -22,37 +22,15 @@ func unpacked(ctx context.Context, pkg string, log io.Writer) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is taken from the Debian package, and there is no apt-get", pkg)
 	}
-	cache, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "debian-"+pkg)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lockFile(dir + ".lock")
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	_, _ = fmt.Fprintf(log, "downloading the package %s (it is not installed)\n", pkg)
-	tmp, err := os.MkdirTemp(cache, "debian-*.tmp")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	// The package lists may be missing or old.
-	const script = `cd "$1" && chmod 755 . && { "$2" download -q "$3" || { "$2" update -q && "$2" download -q "$3"; }; } && mkdir root && dpkg-deb -x "$3"_*.deb root`
-	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", tmp, apt, pkg)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("download the package %s: %w\n%s", pkg, err, out)
-	}
-	return dir, os.Rename(filepath.Join(tmp, "root"), dir)
+	return cached("debian-"+pkg, func(dir string) error {
+		_, _ = fmt.Fprintf(log, "downloading the package %s (it is not installed)\n", pkg)
+		// The package lists may be missing or old.
+		const script = `cd "$1" && chmod 755 . && { "$2" download -q "$3" || { "$2" update -q && "$2" download -q "$3"; }; } && dpkg-deb -x "$3"_*.deb . && rm "$3"_*.deb`
+		cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", dir, apt, pkg)
+		cmd.Env = append(os.Environ(), "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("download the package %s: %w\n%s", pkg, err, out)
+		}
+		return nil
+	})
 }

@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // set is a group of programs that are built and kept together.
@@ -51,43 +49,15 @@ func (s set) build(ctx context.Context, repo string, log io.Writer) (string, err
 	if err != nil {
 		return "", err
 	}
-	cache, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, s.name+"-"+id)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lockFile(dir + ".lock")
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil // another process was faster
-	}
-	begin := time.Now()
-	_, _ = fmt.Fprintf(log, "building %s (once, into %s)\n", strings.Join(s.programs(), ", "), cache)
-	tmp, err := os.MkdirTemp(cache, s.name+"-*.tmp")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	if err := goBuild(ctx, module, tmp, s); err != nil {
-		return "", err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return "", err
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return "", err
-	}
-	_, _ = fmt.Fprintf(log, "built %s in %s\n", s.name, time.Since(begin).Round(time.Second))
-	return dir, nil
+	return cached(s.name+"-"+id, func(dir string) error {
+		begin := time.Now()
+		_, _ = fmt.Fprintf(log, "building %s (once, into %s)\n", strings.Join(s.programs(), ", "), filepath.Dir(dir))
+		if err := goBuild(ctx, module, dir, s); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(log, "built %s in %s\n", s.name, time.Since(begin).Round(time.Second))
+		return nil
+	})
 }
 
 // programs are the names of the binaries.
@@ -111,17 +81,4 @@ func (s set) id(module string) (string, error) {
 		_, _ = h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
-}
-
-// lockFile waits for the lock, which the kernel gives back when the process ends.
-func lockFile(path string) (func(), error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		_ = f.Close()
-		return nil, os.NewSyscallError("flock", err)
-	}
-	return func() { _ = f.Close() }, nil
 }

@@ -72,15 +72,6 @@ func Repo() (string, error) {
 	}
 }
 
-// CacheDir is where built tools are kept, outside the checkout.
-func CacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find a place for built tools: %w", err)
-	}
-	return filepath.Join(dir, "flowlet", "tools"), nil
-}
-
 // goBuild builds packages of the module in dir into the directory out.
 func goBuild(ctx context.Context, dir, out string, s set) error {
 	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-tags", s.tags, "-o", out + "/"}, s.packages...)
