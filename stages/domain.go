@@ -147,7 +147,7 @@ func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 		return pipeline.Next{Forget: true}
 	}
 	d.reborn(k, s)
-	d.reserve(s)
+	d.reserve(k, s)
 	d.put(now, podstore.View{Key: k, State: s, Memo: memo})
 	return pipeline.Next{Wake: wake, Reads: w.topics}
 }
@@ -159,10 +159,11 @@ func (d *Domain) reborn(k pod.Key, s *pod.State) {
 	}
 }
 
-// reserve keeps the ledger in line with the pod's phase. Rooms are entered
-// again at every step: that is how running pods get theirs after a restart.
-func (d *Domain) reserve(s *pod.State) {
-	if s.Spec == nil {
+// reserve keeps the ledger in line with the pod's phase. The room of a running
+// pod is entered at its first step: that is how it gets it after a restart.
+func (d *Domain) reserve(k pod.Key, s *pod.State) {
+	old, ok := d.Store.Get(k)
+	if s.Spec == nil || ok && old.State.Spec == s.Spec && old.State.Phase == s.Phase && old.State.Incarnation == s.Incarnation {
 		return
 	}
 	switch {

@@ -139,7 +139,7 @@ func rankOf(s Span) int {
 	switch s.Kind {
 	case "container", "api.delete", "sandbox.remove":
 		return 2
-	case "status", "status.publish", "observe", "probe":
+	case "status", "status.publish", "observe", "probe", "record":
 		return 0
 	default:
 		return 1

@@ -4,6 +4,9 @@ package pod
 // told nothing new, and then the state returned is the old one. The order,
 // age and repetition of observations do not matter.
 func Fold(old *State, c Change) (s *State, changed bool) {
+	if old != nil && tellsNothing(old, c) {
+		return old, false
+	}
 	next := State{}
 	if old != nil {
 		next = *old
@@ -16,4 +19,19 @@ func Fold(old *State, c Change) (s *State, changed bool) {
 	}
 	advance(&next)
 	return &next, true
+}
+
+// tellsNothing finds out without an allocation whether one of the changes that
+// come again and again is known already: sources repeat what they know.
+func tellsNothing(old *State, c Change) bool {
+	probe := *old
+	switch c := c.(type) {
+	case SpecSet:
+		c.apply(&probe)
+	case Observed:
+		c.apply(&probe)
+	default:
+		return false
+	}
+	return probe.Version == old.Version
 }

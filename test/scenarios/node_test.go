@@ -108,10 +108,7 @@ func (n *node) start() {
 	if !n.noFiles {
 		a.files = file.New(file.Config{
 			Path: manifestDir, NodeName: c.NodeName, Disk: n.disk, Watcher: n.disk, Log: logger(n),
-			Runs: func(uid types.UID) bool {
-				v, ok := a.Store.Get(pod.KeyOf(uid))
-				return ok && v.State.HasRemains()
-			},
+			Runs: func(uid types.UID) bool { return a.Runs(uid) },
 		})
 		sources = append(sources, app.Manifests(a.files))
 	}

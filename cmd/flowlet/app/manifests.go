@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,8 +42,14 @@ func sum(s string) uint64 {
 	return h.Sum64()
 }
 
-// runs reports whether something of that pod is in the runtime.
-func (d *daemon) runs(uid types.UID) bool {
-	v, ok := d.agent.Store.Get(pod.KeyOf(uid))
-	return ok && v.State.HasRemains()
+// Runs reports whether a pod of that UID is on this node already: the runtime
+// has something of it, or, before the first look at the runtime, a state file
+// says that it was admitted. It may be called concurrently.
+func (a *Agent) Runs(uid types.UID) bool {
+	if v, ok := a.Store.Get(pod.KeyOf(uid)); ok {
+		return v.State.HasRemains() || (v.State.Admission.OK && v.State.Removal == nil)
+	}
+	return slices.ContainsFunc(a.restored, func(r pod.Record) bool {
+		return r.UID == uid && r.Admission != nil && r.Admission.OK && r.Removal == nil
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/cri/crisim"
@@ -131,7 +132,7 @@ func (d *daemon) buildSources() []Source {
 	}
 	d.files = file.New(file.Config{
 		Path: path, NodeName: d.config.NodeName, Period: d.config.Kubelet.FileCheckFrequency.Duration,
-		Runs: d.runs, Log: d.log,
+		Runs: func(uid types.UID) bool { return d.agent.Runs(uid) }, Log: d.log,
 	})
 	return []Source{Manifests(d.files)}
 }

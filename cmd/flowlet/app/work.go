@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,16 +52,19 @@ func graphConfig(c *config.Config) *graph.Config {
 	if m := c.Kubelet.CrashLoopBackOff.MaxContainerRestartPeriod; m != nil {
 		most = m.Duration
 	}
-	registry := image.Registry
+	registry := memoize(image.Registry)
 	if c.SharedPullQueue() {
 		registry = nil
 	}
+	// A name cannot have the separator in it.
+	hash := memoize(func(in string) string {
+		name, ref, _ := strings.Cut(in, "\n")
+		return manifest.ContainerHash(&v1.Container{Name: name, Image: ref})
+	})
 	return &graph.Config{
-		CrashInitial: 10 * time.Second,
-		CrashMax:     most,
-		ContainerHash: func(name, ref string) string {
-			return manifest.ContainerHash(&v1.Container{Name: name, Image: ref})
-		},
+		CrashInitial:  10 * time.Second,
+		CrashMax:      most,
+		ContainerHash: func(name, ref string) string { return hash(name + "\n" + ref) },
 		Registry:      registry,
 		RuntimeSource: pleg.Name,
 	}
