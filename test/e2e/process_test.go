@@ -124,7 +124,7 @@ securityContext: {runAsUser: 1000, runAsGroup: 2000, fsGroup: 3000, supplemental
 containers:
 - {name: pod, image: IMAGE, args: [cat, /proc/self/status]}
 - {name: own, image: IMAGE, args: [cat, /proc/self/status], securityContext: {runAsUser: 1001}}
-- {name: volume, image: IMAGE, args: [write, /data/x, y], volumeMounts: [{name: data, mountPath: /data}]}
+- {name: volume, image: IMAGE, args: [write, /data/x, text], volumeMounts: [{name: data, mountPath: /data}]}
 volumes: [{name: data, emptyDir: {}}]
 `, func(t *testing.T, a *agent, p *v1.Pod) {
 		require.Equal(t, v1.PodSucceeded, p.Status.Phase, "with the group of the volume a file can be written: %s", outline(p))
@@ -153,7 +153,7 @@ func confined() seen {
 containers:
 - name: readonly
   image: IMAGE
-  args: [write, /x, y]
+  args: [write, /x, text]
   securityContext: {readOnlyRootFilesystem: true}
 - name: few
   image: IMAGE
