@@ -20,7 +20,9 @@ func partial(m v1.VolumeMount) func(p *v1.Pod, app *v1.Container) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v"}, {Name: "image", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "data:1"}}}}
 		app.Env = []v1.EnvVar{
 			{Name: "POD", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
-			{Name: "EMPTY"}, {Name: "UP", Value: ".."}, {Name: "ROOT", Value: "/x"},
+			{Name: "EMPTY"},
+			{Name: "UP", Value: ".."},
+			{Name: "ROOT", Value: "/x"},
 		}
 		m.MountPath = "/m"
 		app.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}, m}
@@ -37,7 +39,8 @@ func TestSubPaths(t *testing.T) {
 		"variables are text": {v1.VolumeMount{SubPath: "$(POD)"}, "$(POD)", ""},
 		"expression":         {v1.VolumeMount{SubPathExpr: "x/$(POD)-$$(POD)"}, "x/web-$(POD)", ""},
 		"unset and empty": {
-			v1.VolumeMount{SubPathExpr: "$(NONE)/$(EMPTY)/$(POD)/$(NONE)"}, "",
+			v1.VolumeMount{SubPathExpr: "$(NONE)/$(EMPTY)/$(POD)/$(NONE)"},
+			"",
 			`volumeMounts[1] (volume "v"): subPathExpr "$(NONE)/$(EMPTY)/$(POD)/$(NONE)": missing value for EMPTY, NONE: set it in env`,
 		},
 		"climbs":            {v1.VolumeMount{SubPath: "a/../../b"}, "", `subPath "a/../../b": must be a relative path`},

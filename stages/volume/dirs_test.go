@@ -84,8 +84,11 @@ func TestHostsContent(t *testing.T) {
 		{"name", volume.Hosts{Hostname: "p", IPs: []string{"10.0.0.1", "fd00::1"}}, local + "10.0.0.1\tp\nfd00::1\tp\n"},
 		{"domain", volume.Hosts{Hostname: "p", Domain: "sub.ns.svc.x", IPs: []string{"10.0.0.1"}}, local + "10.0.0.1\tp.sub.ns.svc.x\tp\n"},
 		{"aliases", volume.Hosts{Hostname: "p", Aliases: aliases}, local + "\n# Entries added by HostAliases.\n1.2.3.4\ta\tb\n::5\tc\n"},
-		{"host network", volume.Hosts{HostNetwork: true, IPs: []string{"9.9.9.9"}, Aliases: aliases[1:]},
-			"# Kubernetes-managed hosts file (host network).\nNODE\n\n# Entries added by HostAliases.\n::5\tc\n"},
+		{
+			"host network",
+			volume.Hosts{HostNetwork: true, IPs: []string{"9.9.9.9"}, Aliases: aliases[1:]},
+			"# Kubernetes-managed hosts file (host network).\nNODE\n\n# Entries added by HostAliases.\n::5\tc\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *Volumes) SubPath(p *corev1.Pod, c *corev1.Container, index int, name st
 	volume := c.VolumeMounts[index].Name
 	target, err := s.bindPart(p, volume, name, filepath.Join(c.Name, strconv.Itoa(index)))
 	if err != nil {
-		return "", fmt.Errorf("part %q of volume %s: %w", name, volume, err)
+		return "", fmt.Errorf("subPath %q: %w", name, err)
 	}
 	return target, nil
 }

@@ -107,7 +107,7 @@ func TestPartsThatLeadOutAreNotMounted(t *testing.T) {
 	f, v := real(t), emptyDir("", "")
 	p, c := using(v)
 	_, err := f.volumes.SubPath(p, c, 1, "x")
-	require.ErrorContains(t, err, `part "x" of volume v: volume v of pod ns/p: it is not set up`)
+	require.ErrorContains(t, err, `subPath "x": volume v of pod ns/p: it is not set up`)
 	require.NoError(t, f.volumes.Ensure(t.Context(), p, &v))
 	w := emptyDir("", "")
 	w.Name = "w"
@@ -170,7 +170,9 @@ func TestPartsThatACrashLeft(t *testing.T) {
 	require.NoError(t, err, "a file, and a mount of something else")
 	require.Equal(t, []string{"v/c/1"}, mounted(t, f.path("volume-subpaths")))
 	require.NoError(t, os.Remove(f.path(onDisk, "dir")))
+	require.NoError(t, os.MkdirAll(f.path("volume-subpaths/unmounted/c/0"), 0o755))
 	require.NoError(t, f.volumes.Unmount(t.Context(), state(p)))
+	require.NoDirExists(t, f.path("volume-subpaths"))
 	require.Empty(t, mounted(t, f.root))
 }
 

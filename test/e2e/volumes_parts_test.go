@@ -23,7 +23,7 @@ containers:
   args: [cat, /info/labels, /info/deep/uid, /info/memory, /all/name]
   resources: {limits: {memory: 32Mi}}
   volumeMounts: [{name: info, mountPath: /info}, {name: all, mountPath: /all}]
-- {name: writes, image: IMAGE, args: [write, /info/x, y], volumeMounts: [{name: info, mountPath: /info}]}
+- {name: writes, image: IMAGE, args: [write, /info/x, text], volumeMounts: [{name: info, mountPath: /info}]}
 volumes:
 - name: info
   downwardAPI:
@@ -59,7 +59,7 @@ containers:
   volumeMounts: [{name: v, mountPath: /all}, {name: host, mountPath: /file, subPath: a/file, readOnly: true}]
 - name: named
   image: IMAGE
-  args: [write, /m/x, y]
+  args: [write, /m/x, text]
   env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
   volumeMounts: [{name: m, mountPath: /m, subPathExpr: $(POD)/logs}]
 volumes: [{name: v, emptyDir: {}}, {name: m, emptyDir: {medium: Memory}}, {name: host, hostPath: {path: DIR}}]
