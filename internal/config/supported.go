@@ -9,7 +9,8 @@ const (
 	// fieldsActing have the effect that they have in the kubelet.
 	fieldsActing = `
 		staticPodPath fileCheckFrequency podLogsDir
-		containerRuntimeEndpoint imageServiceEndpoint runtimeRequestTimeout
+		staticPodURL staticPodURLHeader httpCheckFrequency
+		containerRuntimeEndpoint runtimeRequestTimeout
 		healthzPort healthzBindAddress
 		cgroupDriver cgroupRoot cgroupsPerQOS failCgroupV1 failSwapOn
 		cpuCFSQuota cpuCFSQuotaPeriod podPidsLimit
@@ -32,7 +33,7 @@ const (
 
 	// fieldsNotYet get one warning each when they are set.
 	fieldsNotYet = `
-		enableServer httpCheckFrequency staticPodURL staticPodURLHeader
+		enableServer imageServiceEndpoint
 		address port readOnlyPort
 		tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsCurvePreferences tlsMinVersion
 		rotateCertificates serverTLSBootstrap

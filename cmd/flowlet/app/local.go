@@ -33,7 +33,29 @@ func (d *daemon) localAPI() http.Handler {
 	return a.Handler()
 }
 
-func (d *daemon) fileList() []server.File {
+// fileList is what became of all manifests.
+func (d *daemon) fileList() []server.File { return append(d.fileRows(), d.urlRows()...) }
+
+func (d *daemon) urlRows() []server.File {
+	if d.url == nil {
+		return nil
+	}
+	var out []server.File
+	st := d.url.State()
+	if st.Err != nil {
+		out = append(out, server.File{Path: st.URL, Error: st.URL + ": " + st.Err.Error(), Keeps: len(st.Pods) > 0})
+	}
+	for _, p := range st.Pods {
+		row := server.File{Path: st.URL, Pod: p.FullName, Error: p.Conflict}
+		for _, w := range p.Warnings {
+			row.Warnings = append(row.Warnings, w.String())
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func (d *daemon) fileRows() []server.File {
 	out := []server.File{}
 	if d.files == nil {
 		return out

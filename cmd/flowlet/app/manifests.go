@@ -10,6 +10,7 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/pipeline"
 	"github.com/flowlet/flowlet/sources/file"
+	"github.com/flowlet/flowlet/sources/http"
 	"github.com/flowlet/flowlet/stages"
 )
 
@@ -20,18 +21,32 @@ func Manifests(s *file.Source) Source { return manifests{s} }
 
 // Run implements pipeline.Source.
 func (m manifests) Run(ctx context.Context, emit func(stages.Event)) error {
-	return m.Source.Run(ctx, func(u file.Update) { emit(m.event(u)) })
+	return m.Source.Run(ctx, func(u file.Update) { emit(event(m.Name(), u)) })
 }
 
-func (m manifests) event(u file.Update) stages.Event {
-	ev := stages.Event{Key: pod.KeyOf(u.UID), Source: m.Name(), Seen: u.Seen}
+// served gives the manifest URL the shape of the pipeline.
+type served struct{ *http.Source }
+
+// Run implements pipeline.Source.
+func (m served) Run(ctx context.Context, emit func(stages.Event)) error {
+	return m.Source.Run(ctx, func(u http.Update) {
+		emit(event(m.Name(), file.Update{
+			Kind: file.Kind(u.Kind), Path: u.Path, UID: u.UID, FullName: u.FullName, Pod: u.Pod, Revision: u.Revision, Seen: u.Seen,
+		}))
+	})
+}
+
+// event says what a source of static pods tells. Both kinds of sources count
+// their kinds of updates alike.
+func event(source string, u file.Update) stages.Event {
+	ev := stages.Event{Key: pod.KeyOf(u.UID), Source: source, Seen: u.Seen}
 	switch u.Kind {
 	case file.Synced:
-		ev.Topic = pipeline.Synced(m.Name())
+		ev.Topic = pipeline.Synced(source)
 	case file.Gone:
-		ev.Change = pod.SpecGone{Source: m.Name(), At: u.Seen}
+		ev.Change = pod.SpecGone{Source: source, At: u.Seen}
 	case file.Set:
-		ev.Change = pod.SpecSet{Spec: &pod.Spec{Pod: u.Pod, Source: m.Name(), Path: u.Path, Seen: u.Seen, Sum: sum(u.Revision)}}
+		ev.Change = pod.SpecSet{Spec: &pod.Spec{Pod: u.Pod, Source: source, Path: u.Path, Seen: u.Seen, Sum: sum(u.Revision)}}
 	}
 	return ev
 }

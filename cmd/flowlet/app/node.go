@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/flowlet/flowlet/internal/config"
 	"github.com/flowlet/flowlet/stages/admit"
@@ -27,7 +28,7 @@ const containerLogs = "/var/log/containers"
 // runtime nothing of it is touched.
 func (d *daemon) node() (Node, error) {
 	c, k := d.config, d.config.Kubelet
-	capacity, err := admit.Capacity(c.RootDir, int64(k.MaxPods))
+	capacity, err := admit.Capacity(c.RootDir, maxPods(k))
 	if err != nil {
 		return Node{}, fmt.Errorf("reading this machine's capacity: %w", err)
 	}
@@ -70,12 +71,21 @@ func (d *daemon) node() (Node, error) {
 	return n, nil
 }
 
+// maxPods is how many pods may be on the node; 0 means no limit.
+func maxPods(k *kubeletconfig.KubeletConfiguration) int64 {
+	most := int64(k.MaxPods)
+	if k.PodsPerCore > 0 {
+		most = min(most, int64(k.PodsPerCore)*int64(runtime.NumCPU()))
+	}
+	return most
+}
+
 // machine adds the parts that change the machine.
 func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList) {
 	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable}
 	vc := volume.Config{
 		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},
-		NodeMemory: allocatable.Memory().Value(), PodMemory: func(p *v1.Pod) int64 { return cgroups.values(p).Memory },
+		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: func(p *v1.Pod) int64 { return cgroups.values(p).Memory },
 	}
 	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
 }

@@ -23,6 +23,8 @@ var (
 	_ Cgroups = NoCgroups{}
 	_ Dirs    = NoDirs{}
 	_ Volumes = NoVolumes{}
+
+	_ container.SubPaths = NoVolumes{}
 )
 
 // Ensure implements graph.Cgroups.
@@ -60,4 +62,10 @@ func (NoVolumes) Unmount(context.Context, *pod.State) error { return nil }
 // VolumePath implements container.Volumes.
 func (NoVolumes) VolumePath(p *v1.Pod, name string) (string, error) {
 	return "/nonexistent/" + string(p.UID) + "/" + name, nil
+}
+
+// SubPath implements container.SubPaths.
+func (v NoVolumes) SubPath(p *v1.Pod, c *v1.Container, index int, _ string) (string, error) {
+	path, err := v.VolumePath(p, c.VolumeMounts[index].Name)
+	return path + "/part", err
 }

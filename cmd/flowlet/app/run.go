@@ -21,6 +21,7 @@ import (
 	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/internal/server"
 	"github.com/flowlet/flowlet/sources/file"
+	httpsource "github.com/flowlet/flowlet/sources/http"
 )
 
 // SimEndpoint names the embedded simulated runtime.
@@ -55,6 +56,7 @@ type daemon struct {
 	sim      *crisim.Runtime
 	runtime  *cri.Client
 	files    *file.Source
+	url      *httpsource.Source
 	agent    *Agent
 	local    net.Listener
 	healthz  net.Listener
@@ -91,7 +93,8 @@ func (d *daemon) wire(ctx context.Context) error {
 }
 
 func (d *daemon) buildRuntime() error {
-	options := d.traces.clientOptions()
+	timeout := d.config.Kubelet.RuntimeRequestTimeout.Duration
+	options := append(d.traces.clientOptions(), cri.WithTimeouts(cri.Timeouts{Call: timeout, Sandbox: 2 * timeout}))
 	d.endpoint = d.config.RuntimeEndpoint()
 	if d.endpoint == "" {
 		d.endpoint = usualSocket()
@@ -126,15 +129,23 @@ func usualSocket() string {
 }
 
 func (d *daemon) buildSources() []Source {
-	path := d.config.Kubelet.StaticPodPath
-	if path == "" {
-		return nil
+	var sources []Source
+	k := d.config.Kubelet
+	runs := func(uid types.UID) bool { return d.agent.Runs(uid) }
+	if k.StaticPodPath != "" {
+		d.files = file.New(file.Config{
+			Path: k.StaticPodPath, NodeName: d.config.NodeName, Period: k.FileCheckFrequency.Duration, Runs: runs, Log: d.log,
+		})
+		sources = append(sources, Manifests(d.files))
 	}
-	d.files = file.New(file.Config{
-		Path: path, NodeName: d.config.NodeName, Period: d.config.Kubelet.FileCheckFrequency.Duration,
-		Runs: func(uid types.UID) bool { return d.agent.Runs(uid) }, Log: d.log,
-	})
-	return []Source{Manifests(d.files)}
+	if k.StaticPodURL != "" {
+		d.url = httpsource.New(httpsource.Config{
+			URL: k.StaticPodURL, Header: k.StaticPodURLHeader, NodeName: d.config.NodeName,
+			Period: k.HTTPCheckFrequency.Duration, Runs: runs, Log: d.log,
+		})
+		sources = append(sources, served{d.url})
+	}
+	return sources
 }
 
 func (d *daemon) listen() error {
