@@ -97,28 +97,6 @@ func counts(p *v1.Pod) (ready string, restarts int32) {
 	return fmt.Sprintf("%d/%d", n, of), restarts
 }
 
-// word is the one word that tells most about a pod.
-func word(p *v1.Pod) string {
-	if p.Annotations[server.AnnotationLeftAlone] != "" {
-		return "LeftAlone"
-	}
-	if p.DeletionTimestamp != nil {
-		return "Terminating"
-	}
-	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return w.Reason
-		}
-	}
-	if p.Status.Reason != "" {
-		return p.Status.Reason
-	}
-	if p.Status.Phase == v1.PodSucceeded {
-		return "Completed"
-	}
-	return or(string(p.Status.Phase), p.Annotations[server.AnnotationPhase])
-}
-
 func getPod() *cobra.Command {
 	var a ask
 	cmd := &cobra.Command{
