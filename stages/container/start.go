@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,7 +24,12 @@ type Start struct {
 	Sandbox   *runtimeapi.PodSandboxConfig // the request the sandbox was made with
 	Existing  string                       // a created container of this attempt: it is started, none is made
 	Image     pod.Image
+	// Removed reports whether the pod is to go by now: then what was just made
+	// is not started. Optional.
+	Removed func() bool
 }
+
+var errRemoved = errors.New("not started: its pod was removed while it was made")
 
 // Start makes a container, unless there is one, starts it and reads it: at most
 // three calls. It returns the container as a fact also when it could be made
@@ -36,6 +42,9 @@ func (c *Containers) Start(ctx context.Context, st Start) (pod.Facts, error) {
 			return c.notCreated(&st, err)
 		}
 		c.event(st.State, st.Container.Name, v1.EventTypeNormal, "Created", "Container created")
+	}
+	if st.Removed != nil && st.Removed() {
+		return seen(st.State, c.made(&st, id)), errRemoved
 	}
 	if err := c.Runtime.StartContainer(ctx, id); err != nil {
 		return c.notStarted(ctx, &st, id, err)
@@ -115,12 +124,17 @@ func withoutID(text, id, name string) string {
 func (c *Containers) read(ctx context.Context, st *Start, id string) (pod.Container, error) {
 	status, err := c.Runtime.ContainerStatus(ctx, id)
 	if err != nil {
-		return pod.Container{
-			ID: id, Name: st.Container.Name, Attempt: st.Attempt, SandboxID: st.SandboxID, Hash: c.Hash(st.Container), CreatedAt: time.Now(),
-		}, err
+		return c.made(st, id), err
 	}
 	ct := crifact.ContainerStatus(status)
 	ct.SandboxID = st.SandboxID
 	c.Finish(&ct, status)
 	return ct, nil
+}
+
+// made is what is known of a container without the runtime's status.
+func (c *Containers) made(st *Start, id string) pod.Container {
+	return pod.Container{
+		ID: id, Name: st.Container.Name, Attempt: st.Attempt, SandboxID: st.SandboxID, Hash: c.Hash(st.Container), CreatedAt: time.Now(),
+	}
 }

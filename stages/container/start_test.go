@@ -59,6 +59,15 @@ func TestStart(t *testing.T) {
 	}
 }
 
+func TestRemovedWhileItWasMade(t *testing.T) {
+	r, st := newRig(nil), start(nil)
+	st.Removed = func() bool { return len(r.rt.calls) > 0 }
+	facts, err := r.Start(t.Context(), st)
+	require.ErrorContains(t, err, "its pod was removed")
+	require.Empty(t, cmp.Diff(saw(bare), facts, times))
+	require.Equal(t, []string{"create app"}, r.rt.calls)
+}
+
 func TestCreateFails(t *testing.T) {
 	gone := pod.Facts{pod.ImageGone{Ref: "img:1"}}
 	for name, tc := range map[string]struct {

@@ -92,6 +92,9 @@ func (b *builder) start(p *plan, u *unit) run {
 		State: s, Container: u.spec, Init: u.init, Attempt: u.attempt, SandboxID: sandbox.ID,
 		Existing: u.existing, Image: s.Images[u.spec.Image],
 	}
+	if removed := b.work.removed(); removed != nil {
+		st.Removed = func() bool { return removed(pod.KeyOf(s.UID())) }
+	}
 	return func(ctx context.Context) (pod.Facts, error) {
 		cfg, err := b.work.Sandboxes.Config(s, attempt)
 		if err != nil {

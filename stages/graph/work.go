@@ -22,6 +22,17 @@ type Work struct {
 	Sandboxes  Sandboxes
 	Containers Containers
 	Records    Records
+	// Removed reports whether the pod's removal was seen by now, for work of
+	// several steps. Optional.
+	Removed func(k pod.Key) bool
+}
+
+// removed is nil in graphs that are only looked at.
+func (w *Work) removed() func(k pod.Key) bool {
+	if w == nil {
+		return nil
+	}
+	return w.Removed
 }
 
 // Observer looks at all that the runtime has of a pod.
@@ -77,6 +88,7 @@ type Start struct {
 	Sandbox   *runtimeapi.PodSandboxConfig
 	Existing  string // ID of a created container of this attempt
 	Image     pod.Image
+	Removed   func() bool // is the pod to go by now? nil: nobody knows
 }
 
 // Containers starts and ends containers.

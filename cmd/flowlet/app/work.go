@@ -85,6 +85,10 @@ func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) 
 		Sandboxes:  sandbox.New(p.Runtime, a.Events, n.Sandbox),
 		Containers: containers{made},
 		Records:    a.Records,
+		Removed: func(k pod.Key) bool {
+			s := a.state(k)
+			return s != nil && s.Removal != nil
+		},
 	}
 }
 
