@@ -104,6 +104,7 @@ func TestKilledAtAnyTimeEndsTheSame(t *testing.T) {
 	for i, at := range killTimes() {
 		down := downs[i%len(downs)]
 		t.Run(fmt.Sprint("at ", at, " for ", down), func(t *testing.T) {
+			t.Parallel()
 			scenario(t, busySetup(), func(n *node) {
 				n.script(busy(),
 					moment{at, func(n *node) { n.kill() }},
@@ -136,4 +137,67 @@ func killTimes() []time.Duration {
 		}
 	}
 	return out
+}
+
+// A manifest goes at any time of its pod's start: it leaves nothing behind, and
+// nothing is made after it was seen to go.
+func TestRemovedAtAnyTimeOfItsStart(t *testing.T) {
+	atAnyTime(t, func(n *node) {
+		n.remove("s")
+		n.pass(100 * time.Millisecond)
+		n.until(10*time.Second, "it is gone", func() bool { return n.gone("s") })
+		n.pass(time.Minute)
+		require.Empty(n, n.sim.Sandboxes())
+		require.Empty(n, n.sim.Containers())
+		require.Empty(n, n.stateFiles())
+	})
+}
+
+func TestEditedAtAnyTimeOfItsStart(t *testing.T) {
+	atAnyTime(t, func(n *node) {
+		n.write("s", starting(args("v2")))
+		n.pass(time.Minute)
+		require.Len(n, n.agent.Store.All(), 1)
+		require.Len(n, n.sim.Sandboxes(), 1)
+		require.True(n, n.runs("s", "log", "a", "b"))
+		c, _ := n.find("s", "a")
+		require.Equal(n, []string{"v2"}, c.Config.GetArgs())
+		require.Len(n, n.stateFiles(), 1)
+	})
+}
+
+func TestPutBackAtAnyTimeOfItsStart(t *testing.T) {
+	atAnyTime(t, func(n *node) {
+		n.remove("s")
+		n.pass(300 * time.Millisecond)
+		n.write("s", starting(args("v1")))
+		n.pass(time.Minute)
+		require.Len(n, n.agent.Store.All(), 1)
+		require.Len(n, n.sim.Sandboxes(), 1)
+		require.True(n, n.runs("s", "log", "a", "b"))
+		require.Len(n, n.stateFiles(), 1)
+	})
+}
+
+// starting is a pod with a fixed UID, so that it may come back while it ends.
+func starting(a func(*v1.Container), more ...part) string {
+	return manifest("s", append(more, grace(2), emptyDir("v"), sidecar("log"), initContainer("i"), container("a", "app:1", a, mount("v")),
+		container("b", "slow:1"), does(`{"i":{"exit":{"after":"300ms"}}}`))...)
+}
+
+// atAnyTime lets a pod start and does something after every 20 ms of it.
+func atAnyTime(t *testing.T, do func(n *node)) {
+	t.Helper()
+	for at := time.Duration(0); at < 2500*time.Millisecond; at += 40 * time.Millisecond {
+		t.Run(at.String(), func(t *testing.T) {
+			t.Parallel()
+			s := busySetup()
+			s.volumes = &volumes{takes: map[string]time.Duration{"v": 100 * time.Millisecond}}
+			scenario(t, s, func(n *node) {
+				n.write("s", starting(args("v1")))
+				n.pass(at)
+				do(n)
+			})
+		})
+	}
 }

@@ -37,6 +37,7 @@ func TestOneCallGoesWrong(t *testing.T) {
 		}
 		for way, do := range ways {
 			t.Run(method+" "+way, func(t *testing.T) {
+				t.Parallel()
 				for skip := range places {
 					hit := false
 					scenario(t, setup{sim: crisim.Config{Latency: someLatency()}}, func(n *node) {

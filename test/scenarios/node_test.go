@@ -29,7 +29,13 @@ import (
 	"github.com/flowlet/flowlet/stages/admit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// State files are synced; a file system in memory does not make that wait.
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		_ = os.Setenv("TMPDIR", "/dev/shm")
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // setup says what kind of node a scenario plays on.
 type setup struct {
