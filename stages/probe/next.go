@@ -102,7 +102,7 @@ func (s State) due(in In) time.Time {
 	if in.Kind == Readiness && s.Verdict != Passed && !s.Checked.IsZero() && in.Early.After(s.Checked) && in.Early.Before(due) {
 		due = in.Early
 	}
-	if in.StartedAt.Before(in.Spread) && due.Before(in.Spread) {
+	if due.Before(in.Spread) { // so it started before then, too
 		due = in.Spread.Add(part(in, seconds(in.Probe.PeriodSeconds, defaultPeriod)))
 	}
 	return due

@@ -122,6 +122,7 @@ func TestThresholds(t *testing.T) {
 			var s probe.State
 			for i, o := range tc.results {
 				s = probe.Next(s, in, probe.Result{ID: "c1", Outcome: o}, at(float64(i)))
+				require.Equal(t, s.Hold, s.Due.IsZero(), "due, unless it is over")
 			}
 			require.Equal(t, tc.want, s.Verdict)
 			require.Equal(t, tc.hold, s.Hold)

@@ -341,6 +341,27 @@ func serveGRPC(t *testing.T, register func(*grpc.Server)) int32 {
 	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
 }
 
+func TestGRPCWaitsForAServerThatStarts(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	address := l.Addr().(*net.TCPAddr)
+	require.NoError(t, l.Close())
+	s := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer s.Stop()
+	time.AfterFunc(100*time.Millisecond, func() {
+		if l, err := net.ListenTCP("tcp", address); err == nil {
+			wg.Go(func() { _ = s.Serve(l) })
+		}
+	})
+	tgt := target(v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: int32(address.Port)}}) //nolint:gosec // a port
+	tgt.Probe.TimeoutSeconds = 20
+	got := newFixture(nil).Check(t.Context(), tgt)
+	require.Equal(t, probe.Success, got.Outcome, got.Output)
+}
+
 func TestGRPC(t *testing.T) {
 	h := health.NewServer()
 	h.SetServingStatus("db", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
