@@ -11,6 +11,7 @@ import (
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/fs2"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/qos"
@@ -214,12 +215,35 @@ func (m *Manager) possible(v Values) Values {
 	return v
 }
 
-// Remove is RemovePod for the pod that s is about.
+// Remove is RemovePod for the pod that s is about, after its sandbox was
+// stopped. What still runs belongs to no container that the runtime knows: a
+// start that was cut off leaves such a process. It is killed, and the next
+// call finds the cgroup empty.
 func (m *Manager) Remove(ctx context.Context, s *pod.State) error {
-	if err := m.RemovePod(ctx, s.UID()); err != nil {
+	err := m.RemovePod(ctx, s.UID())
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		err = errors.Join(err, kill(busy.PIDs))
+	}
+	if err != nil {
 		return fmt.Errorf("pod %s: %w", s.FullName(), err)
 	}
 	return nil
+}
+
+// kill sends SIGKILL. A process of another PID namespace is shown as 0, and
+// cannot be reached.
+func kill(pids []int) error {
+	var errs []error
+	for _, pid := range pids {
+		if pid <= 1 {
+			continue
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("killing process %d: %w", pid, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // RemovePod removes all cgroups of that UID, under whatever QoS level they are

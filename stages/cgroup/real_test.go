@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	words "github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/stages/cgroup"
 )
 
@@ -72,18 +73,23 @@ func TestRealCgroups(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(mount, m.ParentFor(p), "container"), 0o755))
 	}
 
-	// A process in one hierarchy holds the pod up until it has ended.
+	// A process in one hierarchy holds the pod up until it has ended. The end of the pod ends it.
 	sleep := exec.Command("sleep", "600")
 	require.NoError(t, sleep.Start())
 	procs := filepath.Join(tree.Mounts["memory"], m.ParentFor(p), "cgroup.procs")
 	werr := os.WriteFile(procs, []byte(strconv.Itoa(sleep.Process.Pid)), 0o600)
 	var busy *cgroup.BusyError
 	rerr := m.RemovePod(t.Context(), uid)
-	require.NoError(t, sleep.Process.Kill())
-	_ = sleep.Wait()
+	kerr := m.Remove(t.Context(), &words.State{Identity: words.Identity{UID: uid}})
+	if kerr == nil || werr != nil {
+		_ = sleep.Process.Kill()
+	}
+	ended := sleep.Wait()
 	require.NoError(t, werr)
 	require.ErrorAs(t, rerr, &busy)
 	require.Equal(t, []int{sleep.Process.Pid}, busy.PIDs)
+	require.ErrorAs(t, kerr, &busy, "it is still there, and is killed")
+	require.ErrorContains(t, ended, "killed")
 
 	require.NoError(t, m.RemovePod(t.Context(), uid))
 	require.NoError(t, m.RemovePod(t.Context(), uid))
