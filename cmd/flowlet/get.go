@@ -83,16 +83,16 @@ func counts(p *v1.Pod) (ready string, restarts int32) {
 		}
 		restarts += c.RestartCount
 	}
-	for i := range p.Spec.InitContainers {
-		if r := p.Spec.InitContainers[i].RestartPolicy; r != nil && *r == v1.ContainerRestartPolicyAlways {
-			of++
-		}
-	}
 	for _, c := range p.Status.InitContainerStatuses {
-		if c.Ready && c.State.Running != nil {
+		restarts += c.RestartCount
+		if sidecar(p, c.Name) && c.Ready && c.State.Running != nil {
 			n++
 		}
-		restarts += c.RestartCount
+	}
+	for i := range p.Spec.InitContainers {
+		if sidecar(p, p.Spec.InitContainers[i].Name) {
+			of++
+		}
 	}
 	return fmt.Sprintf("%d/%d", n, of), restarts
 }

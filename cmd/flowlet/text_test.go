@@ -70,7 +70,7 @@ func TestPodTable(t *testing.T) {
 		shown("inits", func(p *v1.Pod) {
 			p.Status.InitContainerStatuses = []v1.ContainerStatus{
 				{Name: "i", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}},
-				{Name: "j", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
+				{Name: "j", Started: &started, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
 			}
 			waiting("PodInitializing")(p)
 		}),
@@ -80,7 +80,7 @@ func TestPodTable(t *testing.T) {
 		}),
 		shown("found", func(p *v1.Pod) {
 			p.Spec, p.Status = v1.PodSpec{}, v1.PodStatus{}
-			p.Annotations[server.AnnotationLeftAlone] = "its source api is not configured here"
+			p.Annotations[server.AnnotationLeftAlone] = "source api is not configured here"
 		}),
 	}}
 	same(t, `
@@ -104,9 +104,14 @@ func TestNotes(t *testing.T) {
 		shown("fine", func(*v1.Pod) {}),
 		shown("odd", func(p *v1.Pod) { p.Annotations[server.AnnotationUnsupported] = "spec.hostUsers" }),
 		shown("found", func(p *v1.Pod) {
-			p.Annotations[server.AnnotationLeftAlone] = "its source api is not configured here"
+			p.Annotations[server.AnnotationLeftAlone] = "source api is not configured here"
 		}),
 	}}
+	for _, name := range []string{"f1", "f2", "f3", "f4", "f5"} {
+		p := list.Items[2].DeepCopy()
+		p.Name = name
+		list.Items = append(list.Items, *p)
+	}
 	files := []server.File{
 		{Path: "/m/a.yaml", Pod: "default/a", Warnings: []string{"/m/a.yaml:3: spec.foo: unknown field"}},
 		{Path: "/m/b.yaml", Pod: "default/b", Error: "/m/b.yaml:3: not valid YAML\n", Keeps: true},
@@ -116,8 +121,8 @@ func TestNotes(t *testing.T) {
 	}
 	same(t, `
 
-Warning: pod default/odd: this build does not act on spec.hostUsers
-Left alone: pod default/found: its source api is not configured here
+Warning: this build does not act on spec.hostUsers of default/odd
+Left alone: default/found, default/f1, default/f2, default/f3 and 2 more pods: source api is not configured here
 Warning: /m/a.yaml:3: spec.foo: unknown field
 Error: /m/b.yaml:3: not valid YAML (pod default/b goes on as it was)
 Error: /m/c.yaml: file is empty

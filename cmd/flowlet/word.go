@@ -39,8 +39,9 @@ func word(p *v1.Pod) string {
 func initWord(p *v1.Pod) string {
 	for i, c := range p.Status.InitContainerStatuses {
 		t, w := c.State.Terminated, c.State.Waiting
+		up := c.State.Running != nil && c.Started != nil && *c.Started
 		switch {
-		case t != nil && t.ExitCode == 0, c.Started != nil && *c.Started && c.State.Running != nil:
+		case t != nil && t.ExitCode == 0, up && sidecar(p, c.Name):
 			continue
 		case t != nil:
 			return "Init:" + or(t.Reason, "Error")
@@ -50,4 +51,14 @@ func initWord(p *v1.Pod) string {
 		return fmt.Sprintf("Init:%d/%d", i, len(p.Status.InitContainerStatuses))
 	}
 	return ""
+}
+
+// sidecar reports whether the init container of that name keeps running.
+func sidecar(p *v1.Pod, name string) bool {
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.Name == name {
+			return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+		}
+	}
+	return false
 }

@@ -129,6 +129,9 @@ func (a *Agent) pods() *v1.PodList {
 	list := &v1.PodList{}
 	list.APIVersion, list.Kind = "v1", "PodList"
 	for _, v := range a.Store.All() {
+		if remembered(v) {
+			continue
+		}
 		list.Items = append(list.Items, *a.pod(v))
 	}
 	return list

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/internal/server"
 )
 
@@ -26,7 +27,7 @@ func TestLocalAPI(t *testing.T) {
 		status int
 		want   []string
 	}{
-		"GET /v1/pods":                                 {200, []string{`"kind":"PodList"`, `"name":"web-n"`, `"flowlet.dev/left-alone":"its source api is not configured here"`}},
+		"GET /v1/pods":                                 {200, []string{`"kind":"PodList"`, `"name":"web-n"`, `"flowlet.dev/left-alone":"source api is not configured here"`}},
 		"GET /v1/files":                                {200, []string{`"error":"/m/a.yaml:3: bad"`}},
 		"GET /v1/node":                                 {200, []string{`"pods":2`, `"leftAlone":["kube-system/other"]`, `"schema":"flowlet.dev/node/v1"`}},
 		"GET /v1/policy":                               {200, []string{`"name":"image"`, `"deadline":"1h0m0s"`, `"running":1`, `"pod":"default/web-n"`, `"order":"priority"`}},
@@ -86,6 +87,18 @@ func TestPodIsTheStoresOwn(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &d))
 	require.Equal(t, start.Add(gone.Removal.Grace), d.Pod.DeletionTimestamp.UTC())
 	require.EqualValues(t, 30, *d.Pod.DeletionGracePeriodSeconds)
+}
+
+func TestPodsThatAreOnlyRememberedAreNotListed(t *testing.T) {
+	a := agent()
+	s, _ := pod.Fold(nil, pod.Restored{Record: pod.Record{UID: "u7", Name: "was", Namespace: "default", Source: pod.SourceFile}})
+	a.Store.Put(podstore.View{Key: "u7", State: s})
+	_, body := ask(a, http.MethodGet, "/v1/pods", "")
+	require.NotContains(t, body, "u7")
+	_, body = ask(a, http.MethodGet, "/v1/node", "")
+	require.Contains(t, body, `"pods":2`)
+	status, _ := ask(a, http.MethodGet, "/v1/pod?pod=u7", "")
+	require.Equal(t, http.StatusOK, status, "but they can be asked about")
 }
 
 func TestWhyNode(t *testing.T) {

@@ -48,6 +48,9 @@ const NodeSchema = "flowlet.dev/node/v1"
 func (a *Agent) node() Node {
 	n := a.Node()
 	for _, v := range a.Store.All() {
+		if remembered(v) {
+			continue
+		}
 		n.Pods++
 		if a.leftAlone(v) {
 			n.Left = append(n.Left, name(v))
@@ -59,4 +62,10 @@ func (a *Agent) node() Node {
 // leftAlone reports whether the pod was found, and belongs to nobody here.
 func (a *Agent) leftAlone(v podstore.View) bool {
 	return v.State.Spec == nil && v.State.Removal == nil && !slices.Contains(a.Sources, v.State.Source())
+}
+
+// remembered reports whether there is nothing of the pod but its state file:
+// it is wanted by nobody yet, and not here.
+func remembered(v podstore.View) bool {
+	return v.State.Spec == nil && v.State.Removal == nil && !v.State.HasRemains()
 }

@@ -52,6 +52,6 @@ func (a *Agent) annotate(v podstore.View, p *v1.Pod) {
 		}
 	}
 	if a.leftAlone(v) {
-		set(AnnotationLeftAlone, "its source "+cmp.Or(v.State.Source(), "(unknown)")+" is not configured here")
+		set(AnnotationLeftAlone, "source "+cmp.Or(v.State.Source(), "(unknown)")+" is not configured here")
 	}
 }

@@ -32,7 +32,7 @@ func (a *Agent) runtimeNews(r pod.RuntimeStatus) {
 	switch {
 	case was == r:
 	case r.Ready && r.NetworkReady:
-		a.log.Info("the container runtime is ready", "name", a.Runtime.Name(), "version", a.Runtime.Version())
+		a.log.Info("the container runtime is ready")
 	case r.Ready:
 		a.log.Warn("the container runtime's network is not ready: pods without host network wait", "reason", r.Reason, "message", r.Message)
 	default:
