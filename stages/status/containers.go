@@ -90,11 +90,12 @@ func (c *computation) container(u *unit) v1.ContainerStatus {
 	now, ok := c.State.Newest(u.spec.Name)
 	entry := c.Memo[dag.ID{Kind: u.kind, Of: u.spec.Name}]
 	switch next := c.State.Restarts[u.spec.Name]; {
+	case c.pruned(u, &now, ok):
+		st.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", Message: prunedMessage}
+		st.RestartCount = int32(now.Attempt)
 	case ok:
 		c.identify(&st, &now)
 		c.observed(u, &st, &now)
-	case u.kind == KindInit && !pod.Sidecar(u.spec) && c.anyMade():
-		st.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", Message: prunedMessage}
 	case next > 0:
 		st.RestartCount = int32(next - 1)
 	}
@@ -106,6 +107,16 @@ func (c *computation) container(u *unit) v1.ContainerStatus {
 	}
 	c.readiness(u, &st, now.ID)
 	return st
+}
+
+// pruned reports whether an init container has done its work in the sandbox and
+// the runtime has lost it; one of an earlier sandbox may still be there.
+func (c *computation) pruned(u *unit, now *pod.Container, ok bool) bool {
+	if u.kind != KindInit || pod.Sidecar(u.spec) || !c.anyMade() {
+		return false
+	}
+	sb, _ := c.State.Sandbox()
+	return !ok || (now.Ended() && now.SandboxID != sb.ID)
 }
 
 func (c *computation) identify(st *v1.ContainerStatus, now *pod.Container) {

@@ -233,6 +233,14 @@ func TestPhaseAndContainerState(t *testing.T) {
 	}
 }
 
+func TestInitContainerThatTheRuntimeHasLostIsDone(t *testing.T) {
+	old := exited("i", 0, 255)
+	old.SandboxID = "older"
+	st := newWorld(inits("i")).with(admitted, ready, seen(old, running("web", 0))).compute()
+	require.Equal(t, v1.PodRunning, st.Phase)
+	require.Equal(t, "terminated Completed", state(st.InitContainerStatuses[0].State))
+}
+
 func del() pod.Change { return pod.SpecGone{Source: pod.SourceAPI, At: at(50)} }
 
 func TestWaitingReasons(t *testing.T) {
