@@ -60,6 +60,7 @@ type node struct {
 	dead  []*agent
 	truth truth
 	moves moves
+	story []string // what was done to it, for the dump
 }
 
 // agent is one life of the agent.
@@ -80,6 +81,7 @@ func scenario(t *testing.T, s setup, body func(n *node)) {
 func play(t *testing.T, s setup, body func(n *node)) {
 	t.Helper()
 	n := &node{T: t, setup: s, began: time.Now(), disk: newDisk(), sim: crisim.New(s.sim), root: filepath.Join(t.TempDir(), "root")}
+	n.truth.began = n.began
 	ctx, end := context.WithCancelCause(context.Background())
 	simEnded := make(chan error, 1)
 	go func() { simEnded <- n.sim.Run(ctx) }()
@@ -94,7 +96,7 @@ func play(t *testing.T, s setup, body func(n *node)) {
 		}
 		end(errors.New("the scenario is over"))
 		require.NoError(t, <-simEnded)
-		n.truth.verdict(t)
+		n.verdict()
 	}()
 	if !s.idle {
 		n.start()
@@ -286,6 +288,9 @@ func (n *node) stateFiles() []string {
 
 func (n *node) dump() {
 	n.Helper()
+	for _, line := range n.story {
+		n.Log(line)
+	}
 	for _, c := range n.sim.Calls(nil) {
 		if c.Method == "Status" || c.Method == "ListPodSandbox" || c.Method == "ListContainers" || c.Method == "StreamPodSandboxes" || c.Method == "StreamContainers" {
 			continue

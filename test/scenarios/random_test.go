@@ -21,7 +21,6 @@ type chaos struct {
 	*node
 	r    *rand.Rand
 	want map[string]int // by name: the version that the manifest has
-	log  []string
 }
 
 // Days are played by SCENARIO_DAYS and SCENARIO_SEED.
@@ -50,16 +49,9 @@ func number(name string, otherwise int) int {
 }
 
 func (c *chaos) day() {
-	defer func() {
-		if c.Failed() {
-			for _, line := range c.log {
-				c.Log(line)
-			}
-		}
-	}()
 	for range 40 {
 		what := c.something()
-		c.log = append(c.log, fmt.Sprint(c.at(time.Now()), " ", what))
+		c.story = append(c.story, fmt.Sprint(c.at(time.Now()), " ", what))
 		c.settle()
 		pauses := []time.Duration{0, 30 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second, 40 * time.Second}
 		c.pass(time.Duration(c.r.Int64N(int64(pauses[c.r.IntN(len(pauses))]) + 1)))

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,20 +29,25 @@ type truth struct {
 	over     map[string]v1.PodPhase // terminal phases, by UID and life
 	newest   map[string]string      // ID of the container started last, by full name
 	looked   time.Time
+	began    time.Time
 }
 
 func (t *truth) breach(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.breaches = append(t.breaches, fmt.Sprintf(format, args...))
+	t.breaches = append(t.breaches, fmt.Sprint(time.Since(t.began), " ", fmt.Sprintf(format, args...)))
 }
 
-func (t *truth) verdict(tt *testing.T) {
-	tt.Helper()
+func (n *node) verdict() {
+	n.Helper()
+	t := &n.truth
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, b := range t.breaches[:min(len(t.breaches), 5)] {
-		tt.Error("invariant: " + b)
+		n.Error("invariant: " + b)
+	}
+	if len(t.breaches) > 0 {
+		n.dump()
 	}
 }
 
