@@ -18,13 +18,37 @@ import (
 	"github.com/flowlet/flowlet/tracing"
 )
 
+// The pod is ready while the runtime still answers StartContainer (250..270 ms).
+func TestACallThatOutlivesTheStartIsInItsTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, tracing.Config{})
+		w.start(255 * ms)
+		w.journal.StartEnded(w.key, "ready")
+		time.Sleep(time.Second)
+		w.stop()
+		spans := w.exported.GetSpans()
+		took := func(name string) time.Duration {
+			s := byName(spans, name)
+			require.Len(t, s, 1, name)
+			require.Equal(t, spans[0].SpanContext.TraceID(), s[0].SpanContext.TraceID())
+			return s[0].EndTime.Sub(spans[0].StartTime)
+		}
+		require.Equal(t, "pod.start", spans[0].Name)
+		require.Equal(t, 255*ms, took("pod.start"))
+		require.Equal(t, 270*ms, took("StartContainer"))
+		require.Equal(t, 270*ms, took("container"))
+		require.Equal(t, "ok", attributesOf(byName(spans, "container")[0])["flowlet.outcome"])
+		require.Contains(t, attributesOf(spans[0])["flowlet.critical_path"], "container[web] running 25ms")
+	})
+}
+
 // One start on the real engine: pull of proxy 0..50 while web is queued, pull of
 // web 50..90 fails, back-off ..190, pull ..230; container ..270; ready at 2 s.
 func TestOneTracePerStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, tracing.Config{})
 		began := time.Now()
-		w.start()
+		w.start(2 * time.Second)
 		w.journal.StartEnded(w.key, "ready")
 		w.stop()
 		spans := w.exported.GetSpans()
@@ -110,7 +134,7 @@ func noGaps(t *testing.T, root tracetest.SpanStub, spans tracetest.SpanStubs) {
 func TestRestartAndDeletionAreTracesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, tracing.Config{})
-		w.start()
+		w.start(2 * time.Second)
 		w.journal.StartEnded(w.key, "ready")
 		w.want(w.podGraph("1")) // the container ended
 		time.Sleep(time.Second)
@@ -154,7 +178,7 @@ func TestSameTraceAfterAgentRestart(t *testing.T) {
 func TestUnsampledStartIsExportedNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, tracing.Config{})
-		w.start()
+		w.start(2 * time.Second)
 		w.journal.StartEnded(w.key, "ready")
 		w.stop()
 		require.Empty(t, w.exported.GetSpans())

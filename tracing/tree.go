@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -34,10 +35,9 @@ func treeOf(e *journal.Episode) []span {
 	w := explain.Window{From: e.Began, To: e.Ended}
 	t := &tree{episode: e, subject: subjectOf(e), attempts: map[dag.ID][]*attempt{}}
 	t.id, t.base = t.subject.traceID(), podAttributes(e.Pod)
-	moved := explain.Spans(e.Entries(), w)
-	path := explain.CriticalPath(moved, w)
+	path := explain.CriticalPath(explain.Spans(e.Entries(), w), w)
 	t.root(path)
-	t.collect(moved)
+	t.collect(shown(e))
 	for _, id := range t.order {
 		for _, a := range t.attempts[id] {
 			t.attempt(a)
@@ -48,6 +48,24 @@ func treeOf(e *journal.Episode) []span {
 	}
 	t.idle(path)
 	return t.spans
+}
+
+// shown returns the spans of the episode's stages. Runs that were going on at
+// its end are shown whole; all else is cut off there.
+func shown(e *journal.Episode) []explain.Span {
+	last := e.Ended
+	for _, m := range e.Moves {
+		if m.At.After(last) {
+			last = m.At
+		}
+	}
+	spans := explain.Spans(e.Entries(), explain.Window{From: e.Began, To: last})
+	for i := range spans {
+		if s := &spans[i]; s.Open && s.To.After(e.Ended) {
+			s.To = e.Ended
+		}
+	}
+	return slices.DeleteFunc(spans, func(s explain.Span) bool { return s.To.Before(s.From) })
 }
 
 type tree struct {

@@ -126,12 +126,12 @@ func (w *world) fold(c pod.Change) {
 	}
 }
 
-// start begins a pod and waits until its container runs.
-func (w *world) start() {
+// start begins a pod and waits for that long; its container runs after 270 ms.
+func (w *world) start(wait time.Duration) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", Name: "web", Namespace: "shop"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web"}}}}
 	w.fold(pod.SpecSet{Spec: &pod.Spec{Pod: p, Source: pod.SourceFile, Seen: time.Now()}})
 	w.want(w.podGraph("0"))
-	time.Sleep(2 * time.Second)
+	time.Sleep(wait)
 	synctest.Wait()
 }
 

@@ -51,6 +51,7 @@ type history struct {
 	pod     Pod
 	now     *episode            // the open one, never nil
 	restart map[dag.ID]struct{} // container stages that an open Restart waits for
+	late    late
 }
 
 // New returns an empty journal.
@@ -88,14 +89,21 @@ func (j *Journal) End(k pod.Key, outcome string) {
 }
 
 // StartEnded closes the pod's start (or adoption) with an outcome: "ready",
-// "succeeded" or "failed". Only the first call counts.
+// "succeeded" or "failed". Only the first call counts. Runs that are going on
+// still belong to it, and Ended is told when they are over: the news that a
+// container runs may be faster than the answer to the call that started it.
 func (j *Journal) StartEnded(k pod.Key, outcome string) {
 	j.mu.Lock()
-	var ended *Closed
+	var before, ended *Closed
 	if h, ok := j.pods[k]; ok && (h.now.kind == Start || h.now.kind == Adopt) {
-		ended = j.end(k, h, outcome)
+		runs := h.now.tape.running()
+		before, ended = h.late.giveUp(), j.end(k, h, outcome)
+		if ended != nil && len(runs) > 0 {
+			h.late, ended = late{episode: ended, runs: runs}, nil
+		}
 	}
 	j.mu.Unlock()
+	j.tell(before)
 	j.tell(ended)
 }
 
@@ -103,19 +111,20 @@ func (j *Journal) StartEnded(k pod.Key, outcome string) {
 func (j *Journal) Event(k pod.Key, e Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.append(j.history(k), func(t *tape) { t.event(e) })
+	j.append(j.history(k).now, func(t *tape) { t.event(e) })
 }
 
 // Forget ends the pod's open episode as "done" and drops what is remembered of
 // the pod, but for its closed episodes.
 func (j *Journal) Forget(k pod.Key) {
 	j.mu.Lock()
-	var ended *Closed
+	var before, ended *Closed
 	if h, ok := j.pods[k]; ok {
-		ended = j.end(k, h, "done")
+		before, ended = h.late.giveUp(), j.end(k, h, "done")
 		delete(j.pods, k)
 	}
 	j.mu.Unlock()
+	j.tell(before)
 	j.tell(ended)
 }
 
@@ -212,8 +221,7 @@ func (j *Journal) keep(c Closed) {
 }
 
 // append adds a record, within the bounds.
-func (j *Journal) append(h *history, add func(*tape)) {
-	e := h.now
+func (j *Journal) append(e *episode, add func(*tape)) {
 	switch n := len(e.tape.records); {
 	case e.kind == Quiet && n >= j.options.Tail:
 		e.tape = e.tape.tail(j.options.Tail / 2)

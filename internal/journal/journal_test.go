@@ -136,6 +136,68 @@ func TestStartIsAnEpisode(t *testing.T) {
 	})
 }
 
+// The runtime may tell that a container runs before it answers the call that started it.
+func TestRunsThatOutliveTheStartBelongToIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []journal.Closed
+		j := journal.New(journal.Options{Ended: func(c journal.Closed) { ended = append(ended, c) }})
+		l := live(j, "u1")
+		l.fold(pod.SpecSet{Spec: spec("u1", "web")})
+		web, record := id("container", "web"), id("record", "")
+		l.run(id("admit", ""), ms)
+		l.state(web, dag.Running)
+		l.state(record, dag.Running)
+		ctx, from := j.Context(t.Context(), l.k, web), time.Now()
+		time.Sleep(5 * ms)
+		ready := time.Now()
+		j.StartEnded(l.k, "ready")
+		j.StartEnded(l.k, "failed")
+		time.Sleep(ms)
+		l.run(id("probe", "web"), ms) // quiet time goes on beside it
+		l.state(record, dag.Done)
+		j.Called(ctx, journal.Call{Method: "StartContainer", From: from, To: time.Now()})
+		require.Empty(t, ended)
+		l.state(web, dag.Done)
+
+		require.Len(t, ended, 1)
+		ep := ended[0].Episode()
+		require.Equal(t, "ready", ep.Outcome)
+		require.Equal(t, ready, ep.Ended, "late runs do not make the start longer")
+		require.Len(t, ep.Calls, 1)
+		last := ep.Moves[len(ep.Moves)-1]
+		require.Equal(t, web, last.ID)
+		require.Equal(t, dag.Done, last.Entry.State)
+		for _, m := range ep.Moves {
+			require.NotEqual(t, "probe", m.ID.Kind)
+		}
+
+		l.state(web, dag.Running) // a restart, of which it knows nothing
+		l.state(web, dag.Done)
+		var kinds []journal.Kind
+		for _, e := range j.Episodes(l.k) {
+			kinds = append(kinds, e.Kind)
+		}
+		require.Equal(t, []journal.Kind{journal.Start, journal.Restart, journal.Quiet}, kinds)
+		require.Len(t, ended, 2)
+		require.Len(t, ended[0].Episode().Moves, len(ep.Moves), "a closed episode does not change")
+	})
+}
+
+func TestAStartWithARunThatNeverEndsIsToldInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []journal.Closed
+		j := journal.New(journal.Options{Ended: func(c journal.Closed) { ended = append(ended, c) }})
+		l := live(j, "u1")
+		l.fold(pod.SpecSet{Spec: spec("u1", "web")})
+		l.state(id("container", "web"), dag.Running)
+		j.StartEnded(l.k, "failed")
+		require.Empty(t, ended)
+		j.Forget(l.k)
+		require.Len(t, ended, 1)
+		require.Equal(t, "failed", ended[0].Episode().Outcome)
+	})
+}
+
 // The news of a state may come after the moves that it led to.
 func TestMovesToldBeforeTheStateAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -25,8 +25,15 @@ func (j *Journal) Moved(k pod.Key, id dag.ID, from, to dag.Entry) {
 	}
 	j.mu.Lock()
 	h := j.history(k)
+	if h.late.waitsFor(id) {
+		j.append(h.late.episode.ep, func(t *tape) { t.move(Move{At: at, ID: id, Entry: to, Gone: forgotten}) })
+		ended := h.late.over(id)
+		j.mu.Unlock()
+		j.tell(ended)
+		return
+	}
 	begun := j.restarts(k, h, id, to, at)
-	j.append(h, func(t *tape) {
+	j.append(h.now, func(t *tape) {
 		if _, known := t.indexed().stages[id]; !known && from.State != dag.Done && !from.Since.IsZero() {
 			t.move(Move{At: from.Since, ID: id, Entry: from})
 		}
@@ -124,7 +131,13 @@ func (j *Journal) Called(ctx context.Context, c Call) {
 	c.Stage, c.Attempt = r.Stage, r.Attempt
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if h, ok := j.pods[r.Key]; ok {
-		j.append(h, func(t *tape) { t.call(c) })
+	h, ok := j.pods[r.Key]
+	if !ok {
+		return
 	}
+	e := h.now
+	if h.late.waitsFor(r.Stage) {
+		e = h.late.episode.ep
+	}
+	j.append(e, func(t *tape) { t.call(c) })
 }

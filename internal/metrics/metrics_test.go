@@ -162,6 +162,23 @@ func TestStarts(t *testing.T) {
 			flowlet_pod_start_critical_seconds{kind=image} 3s/1
 			flowlet_pod_start_critical_seconds{kind=container} 1s/1
 		`)
+
+		// The call that starts the container is answered after the pod is ready.
+		j.Begin("u", journal.Start, time.Time{})
+		web := dag.ID{Kind: "container", Of: "web"}
+		run := dag.Entry{Key: dag.Key{Do: "x"}, State: dag.Running, Since: time.Now(), Attempt: 1}
+		j.Moved("u", web, dag.Entry{}, run)
+		time.Sleep(2 * time.Second)
+		j.StartEnded("u", "ready")
+		time.Sleep(time.Second)
+		j.Moved("u", web, run, dag.Entry{State: dag.Done, Since: time.Now(), Attempt: 1})
+		holds(t, r, `
+			kubelet_pod_start_duration_seconds{} 6s/2
+			kubelet_pod_start_sli_duration_seconds{} 3s/2
+			flowlet_pod_ready_seconds{} 8s/2
+			flowlet_pod_start_critical_seconds{kind=image} 3s/1
+			flowlet_pod_start_critical_seconds{kind=container} 3s/2
+		`)
 	})
 }
 

@@ -66,12 +66,16 @@ func (s *Starts) Ended(c journal.Closed) {
 	}
 }
 
-// runningAt returns when the last container was started; zero if none was.
+// runningAt returns when the last container was started; zero if none was. The
+// answer to the call that started it may be later than the pod's start was over.
 func runningAt(e *journal.Episode) (at time.Time) {
 	for _, m := range e.Moves {
 		if m.ID.Kind == "container" && m.Entry.State == dag.Done && !m.Gone && m.Entry.Attempt > 0 {
 			at = m.At
 		}
+	}
+	if !e.Ended.IsZero() && at.After(e.Ended) {
+		at = e.Ended
 	}
 	return at
 }
