@@ -62,6 +62,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"plan of a missing file":   {[]string{"plan", "-f", "/nope.yaml"}, "reading the manifest: open /nope.yaml: "},
 		"plan of both":             {[]string{"plan", "-f", "a", "--remove", "b"}, "[filename remove]"},
 		"sim without a socket":     {[]string{"sim"}, "--listen: use unix:// and an absolute path"},
+		"sim on a relative path":   {[]string{"sim", "--listen", "unix://sim.sock"}, "--listen: use unix:// and an absolute path"},
 		"sim on TCP":               {[]string{"sim", "--listen", "tcp://:1"}, "--listen: use unix:// and an absolute path"},
 		"no agent":                 {[]string{"get", "pods", "--root-dir", "/nope"}, "no agent answers on /nope/flowlet.sock: is `flowlet run` running, with the same --root-dir?"},
 		"a missing config file":    {[]string{"run", "--config", "/nope.yaml"}, "reading the configuration file: open /nope.yaml: "},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func simCommand() *cobra.Command {
 		Use: "sim --listen unix://PATH", Short: "Serve a simulated container runtime for any CRI client", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, ok := strings.CutPrefix(listen, "unix://")
-			if !ok || path == "" {
+			if !ok || !filepath.IsAbs(path) {
 				return errors.New("--listen: use unix:// and an absolute path")
 			}
 			l, err := listenUnix(path)
