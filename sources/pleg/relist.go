@@ -109,15 +109,16 @@ func (g *grouping) of(uid types.UID) *pod.Observed {
 }
 
 // tell emits what a list shows: pods of which all is known at once, the others
-// when they have been read in detail. The first time it waits for those, but
-// not for long: then their rows have to do.
+// when they have been read in detail. The first time it waits for those, also
+// where another read is under way, but not for long: then their rows have to
+// do. So what is there is known when the source says that it has told all.
 func (r *run) tell(ctx context.Context, pods []*pod.Observed, synced bool) {
 	var deep []*pod.Observed
 	for _, o := range pods {
 		uid := o.Identity.UID
 		st := r.cfg.State(pod.KeyOf(uid))
 		switch {
-		case r.reader.busy(uid): // it is told when that is over
+		case synced && r.reader.busy(uid): // it is told when that is over
 		case nothingNew(st, o):
 		case r.shallow(st, o):
 			r.pod(uid, *o)

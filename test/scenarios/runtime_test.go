@@ -232,3 +232,27 @@ func TestShutdownTouchesNoContainer(t *testing.T) {
 		require.Zero(n, n.count("s", "StopContainer"))
 	})
 }
+
+// Old events are replayed to an agent that starts. A look that one of them asks
+// for hangs: the pod that it is about still holds its name.
+func TestLookThatHangsAtTheStart(t *testing.T) {
+	scenario(t, setup{}, func(n *node) {
+		with := func(v string) string {
+			return manifest("s", grace(2), container("a", "app:1", args(v)), container("b", "app:1"), does(`{"a":{"term":{"ignore":true}}}`))
+		}
+		n.write("s", with("v1"))
+		n.untilRuns(3*time.Second, "s", "a", "b")
+		n.pass(time.Second)
+		n.kill()
+		n.die("s", "b", 1)
+		n.disk.write("s.yaml", with("v2"))
+		n.pass(time.Second)
+		n.sim.Inject(crisim.Fault{Method: "ListPodSandbox", Count: 1, Do: crisim.Hang()})
+		n.sim.SetLatency("StreamContainers", crisim.Fixed(100*time.Millisecond)) // the list ends after the look began
+		n.start()
+		n.until(time.Minute, "the new one runs", func() bool { return len(n.starts("s", "a")) == 2 })
+		n.pass(time.Minute)
+		require.True(n, n.runs("s", "a", "b"))
+		require.Len(n, n.sim.Sandboxes(), 1)
+	})
+}
