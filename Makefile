@@ -55,7 +55,7 @@ oracle: ## manifests compared with Kubernetes' own code, in a module of its own
 	cd test/oracle && go test -timeout 10m ./...
 
 e2e: root build tools ## critest and end-to-end tests on a private containerd (root)
-	go test -race -tags e2e -count=1 -p 1 -timeout 40m $$(go list -tags e2e ./test/... | grep -v /scenarios)
+	go test -race -tags e2e -count=1 -p 1 -timeout 40m ./stages/cgroup ./stages/volume $$(go list -tags e2e ./test/... | grep -v /scenarios)
 
 root:
 	@[ "$$(id -u)" = 0 ] || { echo "critest on containerd and the end-to-end tests did not run: they need root (namespaces, mounts, cgroups). SKIP_E2E=1 make test leaves them out."; exit 1; }
@@ -64,7 +64,7 @@ tools: $(DEVNODE) ## build containerd, runc, the CNI plugins and crictl into the
 	$(DEVNODE) deps
 	$(DEVNODE) tools
 
-run: build $(DEVNODE) ## a node with the example pods, until Ctrl-C (RUN_FOR=60s, RUNTIME=sim)
+run: build $(DEVNODE) ## a node with the example pods, until Ctrl-C (RUN_FOR=60s, RUNTIME=sim, JAEGER=1)
 	@exec $(DEVNODE) run
 
 clean: ## remove what was built here; stop a node that make run left behind

@@ -4,35 +4,23 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 
-	"github.com/flowlet/flowlet/test/devnode/toolbox"
+	"github.com/flowlet/flowlet/test/devnode"
 )
 
-// startJaeger starts Jaeger with its default configuration: spans are kept in memory, OTLP on port 4317, questions on
-// 16686. Its module brings no user interface.
-func (p *play) startJaeger(ctx context.Context) (stop func(), err error) {
-	dir, err := toolbox.Jaeger(ctx, os.Stderr)
+// wantJaeger says whether the user asked for it.
+func wantJaeger() bool { return os.Getenv("JAEGER") != "" }
+
+// startJaeger starts Jaeger, has flowlet send all its traces there and tells how to read them.
+func (p *play) startJaeger(ctx context.Context) (stop func() error, err error) {
+	j, err := devnode.StartJaeger(ctx, p.dir, os.Stderr)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start Jaeger: %w", err)
 	}
-	log, err := os.Create(filepath.Join(p.dir, "log", "jaeger.log"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.Command(filepath.Join(dir, "jaeger"))
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p.tracing = "127.0.0.1:4317"
-	fmt.Println("Jaeger is up: traces at http://127.0.0.1:16686/api/traces?service=flowlet")
-	return func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	}, nil
+	p.tracing = j.OTLP
+	fmt.Printf(`Jaeger is up: OTLP on %s, traces are kept in memory. Its Go module has no files of the user interface, so ask its API:
+  curl '%s/api/traces?service=flowlet&operation=pod.start'
+A trace is there a few seconds after its episode is over.
+`, j.OTLP, j.Query)
+	return func() error { return j.Stop(context.WithoutCancel(ctx)) }, nil
 }

@@ -3,7 +3,8 @@
 //
 //	devnode deps    install the packages that builds and tests need (root)
 //	devnode tools   build containerd, runc, the CNI plugins and crictl into the cache
-//	devnode run     run flowlet with the example pods until Ctrl-C; RUN_FOR=60s ends by itself, RUNTIME=sim needs no root
+//	devnode run     run flowlet with the example pods until Ctrl-C; RUN_FOR=60s ends by itself, RUNTIME=sim needs no root,
+//	                JAEGER=1 sends traces to a Jaeger of its own
 //	devnode sweep   take away what a killed run left behind
 package main
 

@@ -44,7 +44,7 @@ func runHere() int {
 		if _, err := toolbox.Ensure(ctx, os.Stderr); err != nil {
 			return err
 		}
-		if os.Getenv("JAEGER") != "" {
+		if wantJaeger() {
 			_, err := toolbox.Jaeger(ctx, os.Stderr)
 			return err
 		}
@@ -69,13 +69,6 @@ func runOnContainerd(ctx context.Context, st sweep.State) (err error) {
 	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
 	fmt.Printf("containerd is up: %s, pods in %s, cgroup %s\n", n.Endpoint, n.PodCIDR, n.CgroupRoot)
 	p.endpoint, p.cgroupRoot, p.env = n.Endpoint, n.CgroupRoot, []string{"PATH=" + n.Path()}
-	if os.Getenv("JAEGER") != "" {
-		stop, err := p.startJaeger(ctx)
-		if err != nil {
-			return err
-		}
-		defer stop()
-	}
 	return p.run(ctx)
 }
 
@@ -93,11 +86,18 @@ func runOnSimulation(ctx context.Context) error {
 	return p.run(ctx)
 }
 
-// run starts flowlet, shows the pods, waits, and takes everything down again.
+// run starts flowlet, after Jaeger if that is wanted, shows the pods, waits, and takes everything down again.
 func (p *play) run(ctx context.Context) (err error) {
 	limit, err := runFor()
 	if err != nil {
 		return err
+	}
+	if wantJaeger() {
+		stop, err := p.startJaeger(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if limit > 0 {
 		var cancel context.CancelFunc

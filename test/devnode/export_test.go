@@ -1,0 +1,4 @@
+package devnode
+
+// FreePorts finds loopback addresses.
+var FreePorts = freePorts
