@@ -117,6 +117,9 @@ func (c Facts) apply(s *State) {
 
 func (c SpecSet) apply(s *State) {
 	switch {
+	case s.Phase == Forgotten:
+		s.begin(c.Spec, c.Spec.Seen)
+		return
 	case s.Removal != nil:
 		s.set(&s.Next, c.Spec)
 		return
@@ -215,13 +218,18 @@ func (c Settled) apply(s *State) {
 
 // Gone ends this life of the UID; one that came back meanwhile begins anew.
 func (c Gone) apply(s *State) {
-	next, version := s.Next, s.Version+1
-	if next == nil {
-		s.Phase, s.Version = Forgotten, version
+	if s.Next != nil {
+		s.begin(s.Next, c.At)
 		return
 	}
-	*s = State{Version: version, Ends: s.Ends, Incarnation: c.At.UnixNano()}
-	SpecSet{next}.apply(s)
+	s.Phase = Forgotten
+	s.Version++
+}
+
+// begin starts another life of the UID.
+func (s *State) begin(spec *Spec, at time.Time) {
+	*s = State{Version: s.Version + 1, Ends: s.Ends, Incarnation: at.UnixNano(), Born: at}
+	SpecSet{spec}.apply(s)
 }
 
 func contains(list []string, v string) bool {

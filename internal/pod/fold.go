@@ -4,7 +4,7 @@ package pod
 // told nothing new, and then the state returned is the old one. The order,
 // age and repetition of observations do not matter.
 func Fold(old *State, c Change) (s *State, changed bool) {
-	if old != nil && tellsNothing(old, c) {
+	if old == nil && showsNothing(c) || old != nil && tellsNothing(old, c) {
 		return old, false
 	}
 	next := State{}
@@ -19,6 +19,13 @@ func Fold(old *State, c Change) (s *State, changed bool) {
 	}
 	advance(&next)
 	return &next, true
+}
+
+// showsNothing reports whether c is a look that found nothing: that of a pod
+// that was forgotten meanwhile must not make it known again.
+func showsNothing(c Change) bool {
+	o, ok := c.(Observed)
+	return ok && len(o.Sandboxes)+len(o.Containers) == 0
 }
 
 // tellsNothing finds out without an allocation whether one of the changes that

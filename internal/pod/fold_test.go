@@ -38,6 +38,9 @@ func fold(s *pod.State, changes ...pod.Change) *pod.State {
 	for _, c := range changes {
 		s, _ = pod.Fold(s, c)
 	}
+	if s == nil {
+		return &pod.State{} // nothing was shown
+	}
 	return s
 }
 

@@ -7,6 +7,9 @@ import (
 )
 
 func (c Observed) apply(s *State) {
+	if !c.Began.IsZero() && c.Began.Before(s.Born) {
+		return
+	}
 	if s.Spec == nil && c.Identity.UID != "" && s.Identity != c.Identity {
 		s.Identity = s.Identity.or(c.Identity)
 		s.Version++
@@ -93,16 +96,15 @@ func (s *State) vague(id string) bool {
 // they are to be started again cannot be decided before they are looked at. A
 // pod that is being deleted needs no such look.
 func (s *State) blur() {
-	if s.Spec == nil || s.Removal != nil {
-		return
-	}
+	needed := s.Spec != nil && s.Removal == nil
 	for i := range s.Containers {
 		c := &s.Containers[i]
+		vague := needed && c.Vague()
 		switch listed := contains(s.Unsure, c.ID); {
-		case c.Vague() && !listed:
+		case vague && !listed:
 			s.Unsure = append(s.Unsure[:len(s.Unsure):len(s.Unsure)], c.ID)
 			s.Version++
-		case listed && !c.Vague():
+		case listed && !vague:
 			s.Unsure = slices.DeleteFunc(slices.Clone(s.Unsure), func(o string) bool { return o == c.ID })
 			s.Version++
 		}

@@ -80,7 +80,8 @@ func (c Restored) apply(s *State) {
 		s.Crashes = r.Crashes
 	}
 	for _, ct := range r.Exits {
-		s.seeContainer(ct) // if the runtime has lost it, the first look says so
+		ct.Gone = false // if the runtime has lost it, the first look says so
+		s.seeContainer(ct)
 	}
 	if r.Finished {
 		s.Phase = Finished

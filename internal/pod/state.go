@@ -63,6 +63,7 @@ type State struct {
 	Removal   *Removal
 	Admission Admission
 	StartTime time.Time // when the agent first accepted the pod
+	Born      time.Time // of a life that followed another: looks that began before it show that one
 
 	Sandboxes  []Sandbox   // newest first; at most two gone ones are kept
 	Containers []Container // newest first per name; at most two gone ones are kept per name
