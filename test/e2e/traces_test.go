@@ -103,7 +103,7 @@ func TestTracesArriveAtACollector(t *testing.T) {
 	}
 	require.Subset(t, parents, map[string]string{
 		"sandbox": "pod.start", "container": "pod.start", "cgroup": "pod.start",
-		"RunPodSandbox": "sandbox", "CreateContainer": "container",
+		"RunPodSandbox": "sandbox", "CreateContainer": "container", "StartContainer": "container",
 	})
 	require.Equal(t, nodeName, s.resources[0]["k8s.node.name"])
 	require.Equal(t, "flowlet", s.resources[0]["service.name"])
