@@ -49,6 +49,7 @@ type Config struct {
 	HostIPs  []string
 	Policy   dag.Policy
 	Observer dag.Observer[pod.Key]
+	Recorder pod.Recorder // of Kubernetes events
 	Seed     uint64
 	// Folded is called with each event that changed what is known about a key,
 	// and with each about a topic, under the pipeline's lock: it must be quick.
@@ -181,6 +182,7 @@ func (d *Domain) put(now time.Time, v podstore.View) {
 	if v.State.Spec != nil {
 		v.Status = d.status(now, v, old.Status)
 	}
+	status.Tell(d.Recorder, status.Look{State: old.State, Memo: old.Memo}, status.Look{State: v.State, Memo: v.Memo})
 	for _, t := range d.Store.Put(v) {
 		d.topic(t)
 	}
@@ -192,6 +194,7 @@ func (d *Domain) put(now time.Time, v podstore.View) {
 func (d *Domain) status(now time.Time, v podstore.View, prev *v1.PodStatus) *v1.PodStatus {
 	st := status.Compute(status.In{
 		Now: now, State: v.State, Memo: v.Memo, Runtime: d.Runtime(), HostIPs: d.HostIPs, Prev: prev,
+		Probes: graph.Verdicts(v.State),
 	})
 	return &st
 }

@@ -52,10 +52,11 @@ func defaultPolicy(cpus int) dag.Policy {
 		"dirs":   {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 4},
 		"inputs": {Slots: 16, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: retry, MaxLost: 4},
 
-		// Probes have their own timeouts; the deadline is for a runtime that
-		// does not keep them. Their period is their retry.
-		"probe-exec": {Slots: 8, Deadline: time.Minute, Grace: graceDefault, Backoff: node, MaxLost: 4},
-		"probe-net":  {Slots: 32, Deadline: time.Minute, Grace: graceDefault, Backoff: node},
+		// Probes have their own timeouts, up to three tries of any length; the
+		// deadline is for a runtime that does not keep them. Their period is
+		// their retry.
+		"probe-exec": {Slots: 8, Deadline: time.Hour, Grace: graceDefault, Backoff: node, MaxLost: 4},
+		"probe-net":  {Slots: 32, Deadline: time.Hour, Grace: graceDefault, Backoff: node},
 
 		// Reads of the runtime that settle what an interrupted call did.
 		"observe": {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 4},

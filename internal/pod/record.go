@@ -26,6 +26,7 @@ type Record struct {
 	Restarts    map[string]uint32 `json:"restarts,omitempty"`
 	Crashes     map[string]Crash  `json:"crashes,omitempty"`
 	Exits       []Container       `json:"exits,omitempty"`
+	Probes      []ProbeRecord     `json:"probes,omitempty"`
 }
 
 // RecordOf returns what is to be kept of s.
@@ -34,7 +35,7 @@ func RecordOf(s *State) Record {
 		Version: RecordVersion, UID: s.Identity.UID, Incarnation: s.Incarnation,
 		Name: s.Identity.Name, Namespace: s.Identity.Namespace, Source: s.Source(),
 		StartTime: s.StartTime, Removal: s.Removal, Finished: s.Phase == Finished,
-		Restarts: maps.Clone(s.Restarts), Crashes: s.Crashes,
+		Restarts: maps.Clone(s.Restarts), Crashes: s.Crashes, Probes: probeRecords(s.Probes),
 	}
 	if s.Admission.Done {
 		a := s.Admission
@@ -78,6 +79,9 @@ func (c Restored) apply(s *State) {
 	}
 	if s.Crashes == nil {
 		s.Crashes = r.Crashes
+	}
+	if s.Probes == nil {
+		s.Probes = restoreProbes(r.Probes)
 	}
 	for _, ct := range r.Exits {
 		ct.Gone = false // if the runtime has lost it, the first look says so

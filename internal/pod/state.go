@@ -71,6 +71,9 @@ type State struct {
 	Crashes    map[string]Crash  // by container name
 	Restarts   map[string]uint32 // next attempt by container name, from the state file
 
+	Probes map[ProbeKey]ProbeState
+	Hooks  map[HookKey]Hook // of containers that are known
+
 	Unsure    []string  // objects whose last write had no clear end
 	LastWrite time.Time // end of the last write to any object of the pod
 	Version   uint64    // grows with every change

@@ -334,7 +334,7 @@ func TestRemoveAsksWhereTheLogIs(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	require.Empty(t, container.Unsupported(start(nil).State.Pod()))
 	p := start(func(p *v1.Pod, app *v1.Container) {
-		app.LivenessProbe, app.Lifecycle = &v1.Probe{}, &v1.Lifecycle{}
+		app.LivenessProbe, app.Lifecycle = &v1.Probe{}, &v1.Lifecycle{StopSignal: ptr.To(v1.SIGUSR1)}
 		app.VolumeMounts = []v1.VolumeMount{{SubPath: "x"}, {SubPathExpr: "y"}}
 		app.Env = []v1.EnvVar{{ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{}}}}
 		app.ResizePolicy = []v1.ContainerResizePolicy{{RestartPolicy: v1.NotRequired}}
@@ -350,9 +350,9 @@ func TestUnsupported(t *testing.T) {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{}}
 	}).State.Pod()
 	require.Equal(t, []string{
-		"spec.initContainers[0].readinessProbe", "spec.initContainers[0].startupProbe", "spec.initContainers[0].restartPolicyRules",
+		"spec.initContainers[0].restartPolicyRules",
 		"spec.initContainers[0].resizePolicy", "spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
-		"spec.containers[0].livenessProbe", "spec.containers[0].lifecycle",
+		"spec.containers[0].lifecycle.stopSignal",
 		"spec.containers[0].env[0].valueFrom.fileKeyRef",
 		"spec.ephemeralContainers[0]", "spec.volumes[1].image",
 		"spec.hostUsers", "spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",

@@ -2,6 +2,7 @@ package container
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -31,6 +32,7 @@ func Unsupported(p *v1.Pod) []string {
 		path string
 		set  bool
 	}{
+		{"spec.activeDeadlineSeconds", p.Spec.ActiveDeadlineSeconds != nil},
 		{"spec.hostUsers", p.Spec.HostUsers != nil && !*p.Spec.HostUsers},
 		{"spec.runtimeClassName", p.Spec.RuntimeClassName != nil && *p.Spec.RuntimeClassName != ""},
 		{"spec.imagePullSecrets", len(p.Spec.ImagePullSecrets) > 0},
@@ -49,11 +51,8 @@ func ignored(at string, ct *v1.Container) []string {
 		path string
 		set  bool
 	}{
-		{"livenessProbe", ct.LivenessProbe != nil},
-		{"readinessProbe", ct.ReadinessProbe != nil},
-		{"startupProbe", ct.StartupProbe != nil},
-		{"lifecycle", ct.Lifecycle != nil},
-		{"restartPolicyRules", len(ct.RestartPolicyRules) > 0},
+		{"lifecycle.stopSignal", ct.Lifecycle != nil && ct.Lifecycle.StopSignal != nil},
+		{"restartPolicyRules", restartsAll(ct)},
 		{"resizePolicy", resizes(ct)},
 		{"resources.claims", len(ct.Resources.Claims) > 0},
 		{"volumeDevices", len(ct.VolumeDevices) > 0},
@@ -68,6 +67,13 @@ func ignored(at string, ct *v1.Container) []string {
 		}
 	}
 	return out
+}
+
+// restartsAll reports whether a rule has the action that is not known here.
+func restartsAll(ct *v1.Container) bool {
+	return slices.ContainsFunc(ct.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+		return r.Action != v1.ContainerRestartRuleActionRestart
+	})
 }
 
 // resizes reports whether the policy is another than the default.

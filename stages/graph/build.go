@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -65,7 +66,10 @@ func (b *builder) observe() dag.ID {
 type stop struct {
 	c        pod.Container
 	why      string
-	deadline time.Time // of the pod's teardown; zero: the container's own grace
+	since    time.Time     // when the reason came up; zero: no preStop hook is run for it
+	deadline time.Time     // when it is to be killed; zero: its grace from now on
+	grace    time.Duration // instead of the pod's, where there is no deadline; 0: the pod's
+	hold     dag.Hold
 	need     dag.ID
 	after    []dag.ID
 }
@@ -84,10 +88,10 @@ func (b *builder) stop(st stop, name string) dag.ID {
 	if !st.deadline.IsZero() {
 		d = d.num(uint64(st.deadline.UnixNano()))
 	}
-	n.Key = d.key("stop " + short(st.c.ID) + ": " + st.why)
+	n.Key, n.Hold = d.key("stop "+short(st.c.ID)+": "+st.why), st.hold
 	s := b.s
 	return b.node(n, undo(n.Owns, func(ctx context.Context) (pod.Facts, error) {
-		grace := s.Grace()
+		grace := cmp.Or(st.grace, s.Grace())
 		if !st.deadline.IsZero() {
 			grace = time.Until(st.deadline)
 		}
@@ -148,7 +152,13 @@ func recordSum(s *pod.State) sum {
 			d = d.str(c.ID).num(uint64(c.State))
 		}
 	}
-	return d
+	var verdicts sum // in no order
+	for k, p := range s.Probes {
+		if p.Verdict != "" {
+			verdicts ^= newSum().str(k.Container).str(k.Kind).str(p.ID).str(string(p.Verdict)).num(uint64(p.Since.UnixNano()))
+		}
+	}
+	return d.num(uint64(verdicts))
 }
 
 // names of all containers that the spec has or the runtime shows, spec first.

@@ -48,17 +48,27 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	}
 	n.Key, n.Hold = b.startKey(p, u)
 	id := b.effectNode(n, b.start(p, u))
+	hooked, ok := b.postStart(u, id)
+	if ok {
+		in.hooked = append(in.hooked[:len(in.hooked):len(in.hooked)], id, hooked)
+	}
 	if u.init {
 		in.inits = append(in.inits, id)
+		if ok {
+			in.inits = append(in.inits, hooked)
+		}
 	}
-	if u.spec.Lifecycle != nil && u.spec.Lifecycle.PostStart != nil {
-		in.hooked = append(in.hooked[:len(in.hooked):len(in.hooked)], id)
+	if c := u.last; c.Live() && (!u.init || u.sidecar()) {
+		b.probes(u.spec, c, false)
 	}
 }
 
 func (b *builder) startKey(p *plan, u *unit) (dag.Key, dag.Hold) {
 	switch u.do {
 	case await:
+		if u.sidecar() {
+			return newSum().str(u.last.ID).key("start up"), dag.Hold{Why: "the startup probe of sidecar " + u.spec.Name + " has not passed"}
+		}
 		return newSum().str(u.last.ID).key("run to its end"), dag.Hold{Why: "init container " + u.spec.Name + " is running"}
 	case start:
 		key := newSum().num(uint64(u.attempt)).num(uint64(p.attempt)).num(b.s.Spec.Sum).key("start attempt " + itoa(u.attempt))

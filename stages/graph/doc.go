@@ -34,6 +34,9 @@ const (
 	KindContainer        = "container"
 	KindStop             = "stop"
 	KindSandboxStop      = "sandbox.stop"
+	KindPostStart        = "poststart"
+	KindPreStop          = "prestop"
+	KindProbe            = "probe"
 	KindPrune            = "prune"
 	KindUnmount          = "volume.unmount"
 	KindCgroupRemove     = "cgroup.remove"
@@ -72,6 +75,9 @@ type Config struct {
 	ContainerHash func(name, image string) string
 	// Registry names the registry of an image reference, for its class.
 	Registry func(ref string) string
+	// Started is when this agent began: what ran before that had its hooks, and
+	// probes of it that were due before are spread over their period.
+	Started time.Time
 	// RuntimeSource is the source whose first full look everything waits for.
 	RuntimeSource string
 }

@@ -103,7 +103,12 @@ func (b *builder) teardownOrder() (apps, sidecars []string) {
 func (b *builder) end(name string, after []dag.ID, observe dag.ID) dag.ID {
 	for _, c := range b.s.Containers {
 		if c.Name == name && c.Live() {
-			return b.stop(stop{c: c, why: "Stopping container " + name, deadline: b.deadline(), after: after, need: observe}, name)
+			st := stop{c: c, why: "Stopping container " + name, deadline: b.deadline(), after: after, need: observe}
+			st.hold = b.preStop(c, st.deadline, observe)
+			if spec := b.specOf(name); spec != nil {
+				b.probes(spec, c, true)
+			}
+			return b.stop(st, name)
 		}
 	}
 	return b.stop(stop{after: after, need: observe}, name)

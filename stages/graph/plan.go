@@ -11,7 +11,7 @@ type action uint8
 
 const (
 	keep  action = iota // as it should be, or over for good
-	await               // an init container that runs: the pod waits for its end
+	await               // an init container that runs: the pod waits for its end, or for a sidecar to have started
 	start
 )
 
@@ -122,7 +122,7 @@ func (b *builder) decide(p *plan, u *unit, passed bool) {
 	case c.Unknown, c.Live() && b.outdated(u.spec, c):
 		u.start(b.s) // after its stop
 	case c.Live():
-		if oneShot {
+		if oneShot || u.init && !p.initialized && !b.started(u.spec, c.ID) {
 			u.do = await
 		}
 	case c.State == pod.Created && !c.Gone && c.ID == newest.ID:

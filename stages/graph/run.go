@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/stages/hook"
+	"github.com/flowlet/flowlet/stages/probe"
 )
 
 // run is the graph of a pod that is to be made and kept running. Read it from
@@ -141,36 +144,83 @@ func (b *builder) sandbox(p *plan, needs ...dag.ID) dag.ID {
 func (b *builder) stops(p *plan, observe dag.ID) map[string]dag.ID {
 	ids := map[string]dag.ID{}
 	for _, name := range b.names() {
-		c, why := b.unwanted(p, name)
-		ids[name] = b.stop(stop{c: c, why: why, need: observe}, name)
+		st := b.unwanted(p, name)
+		st.need = observe
+		ids[name] = b.stop(b.withHook(st), name)
 	}
 	return ids
 }
 
-func (b *builder) unwanted(p *plan, name string) (pod.Container, string) {
-	var spec *v1.Container
-	for i := range p.units {
-		if p.units[i].spec.Name == name {
-			spec = p.units[i].spec
-		}
+// withHook gives a stop that is not the pod's end time for the preStop hook:
+// one grace period from when the reason for it came up.
+func (b *builder) withHook(st stop) stop {
+	if st.why == "" || st.since.IsZero() {
+		return st
 	}
+	deadline := st.since.Add(cmp.Or(st.grace, b.s.Grace()))
+	if spec := b.specOf(st.c.Name); spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil {
+		st.deadline = deadline
+	}
+	st.hold = b.preStop(st.c, deadline, st.need)
+	return st
+}
+
+// unwanted returns the stop of a container that must not run as it does.
+func (b *builder) unwanted(p *plan, name string) stop {
+	spec := b.specOf(name)
 	newest, _ := b.s.Newest(name)
 	for _, c := range b.s.Containers {
+		if c.Name != name || !c.Live() {
+			continue
+		}
 		switch {
-		case c.Name != name || !c.Live():
 		case spec == nil:
-			return c, "not in the pod's spec"
+			return stop{c: c, why: "not in the pod's spec"}
 		case !p.usable || c.SandboxID != p.sandbox.ID:
-			return c, "its sandbox is not usable"
+			return stop{c: c, why: "its sandbox is not usable"}
 		case c.ID != newest.ID:
-			return c, "a newer attempt exists"
+			return stop{c: c, why: "a newer attempt exists"}
 		case c.Unknown:
-			return c, "its state is unknown"
+			return stop{c: c, why: "its state is unknown"}
 		case b.outdated(spec, c):
-			return c, "Container " + name + " definition changed, will be restarted"
+			return stop{c: c, why: "Container " + name + " definition changed, will be restarted", since: b.s.Spec.Seen}
+		case b.hookFailed(c.ID, hook.PostStart):
+			return stop{c: c, why: "FailedPostStartHook"}
+		}
+		if st := b.condemned(spec, c); st.why != "" {
+			return st
 		}
 	}
-	return pod.Container{}, ""
+	return stop{}
+}
+
+// condemned is the stop of a container whose probes say that it has to end.
+func (b *builder) condemned(spec *v1.Container, c pod.Container) stop {
+	of := lookup(b.s, spec.Name)
+	why, own := probe.Condemned(spec, c.ID, of)
+	if why == "" {
+		return stop{}
+	}
+	if pod.Restarts(b.s.Pod(), spec, b.isInit(spec.Name), pod.Container{State: pod.Exited, Exit: pod.Exit{Code: 137}}) {
+		why += ", will be restarted"
+	}
+	st := stop{c: c, why: why, since: of(probe.Liveness).Since}
+	if s := of(probe.Startup); s.ID == c.ID && s.Verdict == probe.Failed {
+		st.since = s.Since
+	}
+	if own != nil {
+		st.grace = *own
+	}
+	return st
+}
+
+func (b *builder) isInit(name string) bool {
+	for i := range b.s.Pod().Spec.InitContainers {
+		if b.s.Pod().Spec.InitContainers[i].Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // prune removes dead containers but the newest of each name, and old sandboxes.

@@ -9,6 +9,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/stages/hook"
+	"github.com/flowlet/flowlet/stages/probe"
 )
 
 // Work is what the stages do. A graph that is only looked at needs none of it.
@@ -21,6 +23,8 @@ type Work struct {
 	Images     Images
 	Sandboxes  Sandboxes
 	Containers Containers
+	Hooks      Hooks
+	Probes     Probes
 	Records    Records
 	// Removed reports whether the pod's removal was seen by now, for work of
 	// several steps. Optional.
@@ -96,6 +100,16 @@ type Containers interface {
 	Start(ctx context.Context, s Start) (pod.Facts, error)
 	Stop(ctx context.Context, s *pod.State, c pod.Container, grace time.Duration, why string) (pod.Facts, error)
 	Remove(ctx context.Context, s *pod.State, c pod.Container) (pod.Facts, error)
+}
+
+// Hooks runs lifecycle hooks of running containers.
+type Hooks interface {
+	Run(ctx context.Context, s *pod.State, c *v1.Container, id string, kind hook.Kind) error
+}
+
+// Probes checks running containers.
+type Probes interface {
+	Check(ctx context.Context, s *pod.State, c *v1.Container, id string, kind probe.Kind) probe.Result
 }
 
 // Records keeps pods' state files.

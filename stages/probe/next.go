@@ -56,12 +56,12 @@ func Next(s State, in In, r Result, now time.Time) State {
 	if s.ID != in.ID {
 		s = State{ID: in.ID}
 	}
-	s.Due = s.due(in)
+	s.Due = dueOf(s, in)
 	if r.ID != s.ID || r.Outcome == None {
 		return s
 	}
 	if r.Outcome.counts() && in.open() {
-		s = s.counted(in, r.Outcome, now)
+		s = counted(s, in, r.Outcome, now)
 	}
 	s.Checked = now
 	s.Due = after(s.Due, seconds(in.Probe.PeriodSeconds, defaultPeriod), now)
@@ -87,8 +87,8 @@ func (in In) open() bool {
 	return false
 }
 
-// due returns when the next check is due.
-func (s State) due(in In) time.Time {
+// dueOf returns when the next check is due.
+func dueOf(s State, in In) time.Time {
 	if !in.open() || s.Hold {
 		return time.Time{}
 	}
@@ -109,7 +109,7 @@ func (s State) due(in In) time.Time {
 }
 
 // counted takes a result that counts.
-func (s State) counted(in In, o Outcome, now time.Time) State {
+func counted(s State, in In, o Outcome, now time.Time) State {
 	result, threshold := Passed, most(in.Probe.SuccessThreshold, defaultSuccessThreshold)
 	if o == Failure {
 		result, threshold = Failed, most(in.Probe.FailureThreshold, defaultFailureThreshold)

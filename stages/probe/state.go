@@ -1,9 +1,9 @@
 package probe
 
 import (
-	"time"
-
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/internal/pod"
 )
 
 // Kind is what a probe is for.
@@ -61,7 +61,7 @@ func (o Outcome) counts() bool { return o == Success || o == Warning || o == Fai
 
 // Verdict is what the results of a probe amount to. Unknown means that no
 // threshold was reached: then a container is alive, not started and not ready.
-type Verdict string
+type Verdict = pod.Verdict
 
 // The verdicts.
 const (
@@ -72,27 +72,11 @@ const (
 
 // State is what is known about one probe of one container. It is made by
 // [Next] alone, is JSON for state files, and the zero State knows nothing.
-type State struct {
-	ID      string    `json:"id"`                // the container that all of it is about
-	Verdict Verdict   `json:"verdict,omitempty"` // of the last threshold that was reached
-	Since   time.Time `json:"since,omitzero"`    // of the verdict
-	Last    Verdict   `json:"last,omitempty"`    // of the last result that counts, whatever the threshold
-	Count   int32     `json:"count,omitempty"`   // results like Last in a row
-	Checked time.Time `json:"checked,omitzero"`  // end of the last check, whatever its outcome
-	Due     time.Time `json:"due,omitzero"`      // of the next check; zero: none
-	Hold    bool      `json:"hold,omitempty"`    // no more checks of this container
-}
+type State = pod.ProbeState
 
 // Adopt returns the state of a probe of a container that was found running
 // without a record, with the verdict that others show: nothing of it changes
 // without a result. A startup probe that has passed is not asked again.
 func Adopt(k Kind, id string, v Verdict) State {
 	return State{ID: id, Verdict: v, Hold: k == Startup && v == Passed}
-}
-
-// Equal reports whether two states say the same.
-func (s State) Equal(o State) bool {
-	times := s.Since.Equal(o.Since) && s.Checked.Equal(o.Checked) && s.Due.Equal(o.Due)
-	s.Since, s.Checked, s.Due = o.Since, o.Checked, o.Due
-	return times && s == o
 }

@@ -89,6 +89,7 @@ func New(p Parts) *Agent {
 		Sources:   a.sources,
 		Runtime:   a.Runtime.Name,
 		HostIPs:   p.Node.IPs,
+		Recorder:  a.Events,
 		Policy:    p.Config.Policy,
 		Observer:  dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
 		Seed:      uint64(time.Now().UnixNano()),

@@ -66,6 +66,7 @@ func graphConfig(c *config.Config) *graph.Config {
 		CrashMax:      most,
 		ContainerHash: func(name, ref string) string { return hash(name + "\n" + ref) },
 		Registry:      registry,
+		Started:       time.Now(),
 		RuntimeSource: pleg.Name,
 	}
 }
@@ -84,6 +85,8 @@ func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) 
 		Images:     image.New(p.Runtime, a.Events, image.Limiter(float64(qps), int(burst))),
 		Sandboxes:  sandbox.New(p.Runtime, a.Events, n.Sandbox),
 		Containers: containers{made},
+		Hooks:      newHooks(p, a.Events),
+		Probes:     newProbes(p, a.Events),
 		Records:    a.Records,
 		Removed: func(k pod.Key) bool {
 			s := a.state(k)

@@ -1,0 +1,96 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/dag"
+	"github.com/flowlet/flowlet/internal/crifact"
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+// Kinds of stages whose moves are told as events and that the status is not
+// made from.
+const (
+	kindVolume  = "volume"
+	kindCgroup  = "cgroup"
+	kindDirs    = "dirs"
+	kindStop    = "stop"
+	kindTake    = "sandbox.stop"
+	kindUnmount = "volume.unmount"
+)
+
+// Look is a pod at one step.
+type Look struct {
+	State *pod.State
+	Memo  dag.Memo
+}
+
+// Tell makes events of what became of a pod between two steps, where the work
+// of the stages has not told it itself. was may be the zero Look.
+func Tell(r pod.Recorder, was, now Look) {
+	p := now.State.Pod()
+	if p == nil {
+		return
+	}
+	t := teller{r: r, p: p, s: now.State}
+	if a := now.State.Admission; a.Done && !a.OK && (was.State == nil || !was.State.Admission.Done) {
+		t.warn("", a.Reason, a.Message)
+	}
+	for id, e := range now.Memo {
+		if before := was.Memo[id]; e.State != before.State || e.Attempt != before.Attempt || !e.Until.Equal(before.Until) {
+			t.moved(id, before, e)
+		}
+	}
+}
+
+type teller struct {
+	r pod.Recorder
+	p *v1.Pod
+	s *pod.State
+}
+
+func (t teller) warn(path, reason, message string) {
+	t.r.Event(t.p, path, v1.EventTypeWarning, reason, message)
+}
+
+// moved tells of one stage. The words are those of kubelet v1.37.2.
+func (t teller) moved(id dag.ID, before, e dag.Entry) {
+	switch {
+	case e.State == dag.Failed && before.State != dag.Failed:
+		t.failed(id, e)
+	case e.State == dag.Held && before.State != dag.Held:
+		t.held(id, e)
+	case id.Kind == KindSandbox && e.State == dag.Running && before.State != dag.Running && len(t.s.Sandboxes) > 0:
+		t.r.Event(t.p, "", v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	}
+}
+
+func (t teller) held(id dag.ID, e dag.Entry) {
+	switch {
+	case strings.HasPrefix(e.Why, CrashLoop):
+		t.warn(crifact.FieldPath(t.p, id.Of), "BackOff",
+			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", id.Of, t.p.Name, t.p.Namespace, t.p.UID))
+	case id.Kind == KindSandbox && strings.HasPrefix(e.Why, "network is not ready"):
+		t.warn("", "NetworkNotReady", e.Why)
+	}
+}
+
+func (t teller) failed(id dag.ID, e dag.Entry) {
+	switch id.Kind {
+	case KindImage:
+		t.r.Event(t.p, crifact.FieldPathOfImage(t.p, id.Of), v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", id.Of))
+	case kindVolume:
+		t.warn("", "FailedMount", fmt.Sprintf("MountVolume.SetUp failed for volume %q : %v", id.Of, e.Err))
+	case kindCgroup:
+		t.warn("", "FailedCreatePodContainer", fmt.Sprintf("unable to ensure pod container exists: %v", e.Err))
+	case kindDirs:
+		t.warn("", "Failed", fmt.Sprintf("error making pod data directories: %v", e.Err))
+	case kindStop, kindTake:
+		t.warn("", "FailedKillPod", fmt.Sprintf("error killing pod: %v", e.Err))
+	case kindUnmount:
+		t.warn("", "FailedUnMount", fmt.Sprintf("UnmountVolume.TearDown failed: %v", e.Err))
+	}
+}
