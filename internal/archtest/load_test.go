@@ -55,9 +55,7 @@ func load(t *testing.T) []pkg {
 		for _, imp := range l.Imports {
 			p.imports = append(p.imports, relative(imp))
 		}
-		if p.path != "internal/deps" {
-			pkgs = append(pkgs, p)
-		}
+		pkgs = append(pkgs, p)
 	}
 	require.NotEmpty(t, pkgs)
 	return pkgs

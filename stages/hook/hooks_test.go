@@ -71,15 +71,18 @@ func TestExec(t *testing.T) {
 		"exit 0": {kind: hook.PostStart},
 		"postStart exits 1": {
 			hook.PostStart, 1, nil, `postStart hook of container web: command "warm up $(A)" exited with 1: out err`,
-			"PostStartHookError", []string{"spec.containers{web} Warning FailedPostStartHook: PostStartHook failed"},
+			"PostStartHookError",
+			[]string{"spec.containers{web} Warning FailedPostStartHook: PostStartHook failed"},
 		},
 		"preStop exits 2": {
 			hook.PreStop, 2, nil, `preStop hook of container web: command "warm up $(A)" exited with 2: out err`,
-			"FailedPreStopHook", []string{"spec.containers{web} Warning FailedPreStopHook: PreStopHook failed"},
+			"FailedPreStopHook",
+			[]string{"spec.containers{web} Warning FailedPreStopHook: PreStopHook failed"},
 		},
 		"cannot be run": {
 			hook.PreStop, 0, broken, "preStop hook of container web: " + broken.Error(),
-			"FailedPreStopHook", []string{"spec.containers{web} Warning FailedPreStopHook: PreStopHook failed"},
+			"FailedPreStopHook",
+			[]string{"spec.containers{web} Warning FailedPreStopHook: PreStopHook failed"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
