@@ -13,9 +13,8 @@ import (
 
 // usage is what this process has used so far.
 type usage struct {
-	at   time.Time
-	cpu  time.Duration // user and system
-	heap uint64        // live bytes, only after liveHeap
+	at  time.Time
+	cpu time.Duration // user and system
 }
 
 func usageNow() usage {
