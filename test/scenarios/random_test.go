@@ -32,6 +32,12 @@ func TestRandomDays(t *testing.T) {
 			s := busySetup()
 			s.sim.Seed = uint64(seed)
 			s.skipEvents = seed%4 == 0
+			if seed%5 == 0 {
+				s.sim = crisim.Containerd16(s.sim)
+			}
+			if seed%3 == 0 {
+				s.sim.Slots = 2
+			}
 			s.volumes = &volumes{takes: map[string]time.Duration{"v": 100 * time.Millisecond}}
 			scenario(t, s, func(n *node) {
 				c := &chaos{node: n, r: rand.New(rand.NewPCG(uint64(seed), 0)), want: map[string]int{}}
