@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +16,7 @@ func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // inputs is what containers need; inits grows as they are added.
 type inputs struct {
+	places  []dag.ID // cgroup and directories
 	sandbox dag.ID
 	volumes map[string]dag.ID
 	images  map[string][]dag.ID
@@ -23,13 +25,14 @@ type inputs struct {
 	hooked  []dag.ID // earlier containers with a postStart hook
 }
 
-// container starts one container. It needs its own image and volumes, the
-// sandbox and the init containers before it; it comes after earlier ones only
-// where those have a postStart hook.
+// container starts one container. It needs the pod's cgroup, which its request
+// names, and directories, which hold its logs and its last words; its own image
+// and volumes, the sandbox and the init containers before it. It comes after
+// earlier ones only where those have a postStart hook.
 func (b *builder) container(p *plan, u *unit, in *inputs) {
 	n := dag.Node[pod.Facts]{
 		ID:     dag.ID{Kind: u.kind(), Of: u.spec.Name},
-		Need:   append([]dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.images[u.spec.Image]...),
+		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.images[u.spec.Image]),
 		After:  in.hooked,
 		Owns:   ownContainer(u.spec.Name),
 		Class:  "container",
@@ -87,7 +90,7 @@ func (b *builder) crashHold(u *unit) dag.Hold {
 		return dag.Hold{}
 	}
 	delay := crash.Delay(b.Config.CrashInitial, b.Config.CrashMax)
-	if delay == 0 {
+	if delay == 0 || u.last.Exit.FinishedAt.After(b.Now) { // the clock was set back
 		return dag.Hold{}
 	}
 	return dag.Hold{Until: u.last.Exit.FinishedAt.Add(delay), Why: CrashLoop + " " + delay.String()}

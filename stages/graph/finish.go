@@ -24,7 +24,7 @@ func (b *builder) finish() {
 	d := b.down(b.s.Phase == pod.Finished)
 	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindSettle}, Need: d.ends}
 	if b.s.Phase == pod.Finishing {
-		n.Key = newSum().key("settle")
+		n.Key = b.life().key("settle")
 	}
 	b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Settled{}}, nil })
 	b.record()
@@ -40,12 +40,12 @@ func (b *builder) remove() {
 	s := b.s
 	dirs := b.node(dag.Node[pod.Facts]{
 		ID: dag.ID{Kind: KindDirsRemove}, Need: []dag.ID{d.unmount, containers}, Owns: "dirs", Atomic: true,
-		Key: newSum().key("remove directories"), Class: KindDirs,
+		Key: b.life().key("remove directories"), Class: KindDirs,
 	}, plain(func(ctx context.Context) error { return b.work.Dirs.Remove(ctx, s) }))
 	record := b.record()
 	b.node(dag.Node[pod.Facts]{
 		ID: dag.ID{Kind: KindForget}, Need: append(d.ends, containers, sandboxes, dirs, d.observe), After: []dag.ID{record},
-		Key: newSum().key("forget"), Owns: "record",
+		Key: b.life().key("forget"), Owns: "record",
 	}, func(ctx context.Context) (pod.Facts, error) {
 		if err := b.work.Records.Delete(ctx, pod.KeyOf(s.UID())); err != nil {
 			return nil, err
@@ -68,13 +68,13 @@ func (b *builder) down(finished bool) down {
 		d.stops = append(d.stops, b.end(name, slices.Clone(d.stops), d.observe))
 	}
 	d.sandbox = b.sandboxStop("", append(slices.Clone(d.stops), d.observe))
-	key := newSum().key
+	key := b.life().key
 	if finished {
 		key = func(string) dag.Key { return dag.Key{} }
 	}
 	s := b.s
 	d.unmount = b.node(dag.Node[pod.Facts]{
-		ID: dag.ID{Kind: KindUnmount}, Need: []dag.ID{d.sandbox}, Owns: "volumes", Atomic: true,
+		ID: dag.ID{Kind: KindUnmount}, Need: append(b.mounting(), d.sandbox), Owns: "volumes", Atomic: true,
 		Key: key("unmount all volumes"), Class: "mount",
 	}, plain(func(ctx context.Context) error { return b.work.Volumes.Unmount(ctx, s) }))
 	cgroup := b.node(dag.Node[pod.Facts]{
@@ -84,6 +84,24 @@ func (b *builder) down(finished bool) down {
 	d.ends = []dag.ID{d.sandbox, d.unmount, cgroup}
 	return d
 }
+
+// mounting are the volumes, with nothing to do: a mount that was under way when
+// the pod's end came goes on, and only after it can all of them be undone.
+func (b *builder) mounting() []dag.ID {
+	p := b.s.Pod()
+	if p == nil {
+		return nil
+	}
+	ids := make([]dag.ID, 0, len(p.Spec.Volumes)+1)
+	for i := range p.Spec.Volumes {
+		ids = append(ids, b.node(volumeNode(p.Spec.Volumes[i].Name), nil))
+	}
+	return ids
+}
+
+// life begins the task keys of what is done once in a life of the UID: another
+// life has it all to do again.
+func (b *builder) life() sum { return newSum().num(uint64(b.s.Incarnation)) }
 
 // teardownOrder lists regular and unknown containers, and sidecars from the
 // last to the first.

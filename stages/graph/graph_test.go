@@ -336,3 +336,70 @@ func TestDemandStaysTheSameWhileContainersAreMadeOneAfterTheOther(t *testing.T) 
 	all := fold(two, admitted, sandbox(true), container("c", 0, nil), container("d", 0, nil))
 	require.Zero(t, key(all, graph.KindCgroup, ""))
 }
+
+func TestUnmountWaitsForAMountInFlight(t *testing.T) {
+	p := aPod(func(s *v1.PodSpec) { s.Volumes = []v1.Volume{{Name: "v"}} })
+	s := fold(p, admitted, pod.SpecGone{Source: pod.SourceFile, At: now})
+	volume := dag.ID{Kind: graph.KindVolume, Of: "v"}
+	mounting := dag.Memo{volume: {State: dag.Running, Key: dag.Key{Do: "ensure volume"}, Owns: "u/volume/v", Atomic: true}}
+	g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)
+	memo, _, cancel, _ := dag.Decide(now, mounting, g)
+	require.Empty(t, cancel)
+	unmount := memo[dag.ID{Kind: graph.KindUnmount}]
+	require.Equal(t, dag.Waiting, unmount.State, "what the mount makes would not be found")
+	require.Contains(t, unmount.On, volume)
+	require.Contains(t, look(s, world{})["volume.unmount"], "queued")
+}
+
+func TestAnotherLifeOfTheUIDIsTornDownAgain(t *testing.T) {
+	keys := func(s *pod.State) map[dag.ID]dag.Key {
+		out := map[dag.ID]dag.Key{}
+		for _, n := range graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil).Nodes() {
+			if n.Key != (dag.Key{}) && n.ID.Kind != graph.KindRecord {
+				out[n.ID] = n.Key
+			}
+		}
+		return out
+	}
+	gone := pod.SpecGone{Source: pod.SourceFile, At: now}
+	first := fold(aPod(), admitted, gone)
+	second := fold(aPod(), admitted, gone, pod.SpecSet{Spec: &pod.Spec{Pod: aPod(), Source: pod.SourceFile, Seen: now}},
+		pod.Gone{At: now}, gone)
+	require.Equal(t, pod.Deleting, second.Phase)
+	was := keys(first)
+	require.NotEmpty(t, was)
+	for id, k := range keys(second) {
+		require.NotEqual(t, was[id], k, "%s counts as done", id)
+	}
+}
+
+func TestContainerNeedsItsCgroupAlsoInASandboxThatIsThere(t *testing.T) {
+	got := look(fold(aPod(), admitted, sandbox(true)), world{})
+	require.Contains(t, got["cgroup"], "queued")
+	g := graph.Build(graph.In{Now: now, State: fold(aPod(), admitted, sandbox(true)), World: world{}, Config: config()}, nil)
+	n, _ := g.Node(dag.ID{Kind: graph.KindContainer, Of: "c"})
+	require.Contains(t, n.Need, dag.ID{Kind: graph.KindCgroup}, "its request names the cgroup")
+	require.Contains(t, n.Need, dag.ID{Kind: graph.KindDirs})
+}
+
+func TestClockThatWasSetBackHoldsNothing(t *testing.T) {
+	late := now.Add(time.Hour)
+	dead := pod.Observed{Partial: true, Sandboxes: []pod.Sandbox{{ID: "s0", CreatedAt: late, Detailed: true}}}
+	g := graph.Build(graph.In{Now: now, State: fold(aPod(), admitted, dead), World: world{}, Config: config()}, nil)
+	n, _ := g.Node(dag.ID{Kind: graph.KindSandbox})
+	require.NotZero(t, n.Key)
+	require.Zero(t, n.Hold)
+	changes := []pod.Change{admitted, sandbox(true)}
+	for i := range uint32(3) {
+		changes = append(changes, container("c", i, func(c *pod.Container) {
+			exited(1)(c)
+			c.Exit.FinishedAt = late
+		}))
+	}
+	require.NotContains(t, look(fold(aPod(), changes...), world{})["container[c]"], "held")
+}
+
+func TestOutdatedContainerThatWasNeverStartedIsReplaced(t *testing.T) {
+	made := container("c", 0, func(c *pod.Container) { c.State, c.Hash = pod.Created, "c=old" })
+	require.Contains(t, look(fold(aPod(), admitted, sandbox(true), made), world{})["container[c]"], "start attempt 1")
+}

@@ -125,7 +125,7 @@ func (b *builder) decide(p *plan, u *unit, passed bool) {
 		if oneShot || u.init && !p.initialized && !b.started(u.spec, c.ID) {
 			u.do = await
 		}
-	case c.State == pod.Created && !c.Gone && c.ID == newest.ID:
+	case c.State == pod.Created && !c.Gone && c.ID == newest.ID && !b.outdated(u.spec, c):
 		u.do, u.existing = start, c.ID
 	case c.State == pod.Created:
 		u.start(b.s)

@@ -30,7 +30,7 @@ func (b *builder) run() {
 	old := b.sandboxStop(p.sandbox.ID, values(stops, b.names()))
 	sandbox := b.sandbox(&p, observe, admit, cgroup, dirs, old)
 
-	inputs := inputs{sandbox: sandbox, volumes: volumes, images: images, stops: stops}
+	inputs := inputs{places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
@@ -64,7 +64,7 @@ func (b *builder) admit(observe dag.ID) dag.ID {
 	if b.s.Admission.Done {
 		return b.node(n, nil)
 	}
-	n.Key = newSum().num(uint64(b.s.Incarnation)).key("admit")
+	n.Key = b.life().key("admit")
 	if src := b.s.Source(); !b.World.Synced(src) {
 		n.Hold.Why = "source " + src + " has not told all it knows yet: running pods keep their room"
 	} else if holder, held := b.World.NameHolder(b.s); held {
@@ -101,13 +101,15 @@ func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
 	for i := range spec.Pod.Spec.Volumes {
 		v := &spec.Pod.Spec.Volumes[i]
 		demand := p.demandOf(func(c *v1.Container) bool { return mounts(c, v.Name) })
-		n := dag.Node[pod.Facts]{
-			ID: dag.ID{Kind: KindVolume, Of: v.Name}, Need: []dag.ID{dirs}, Owns: "volume/" + v.Name, Atomic: true,
-			Key: demand.key("ensure volume"), Class: "mount",
-		}
+		n := volumeNode(v.Name)
+		n.Need, n.Key = []dag.ID{dirs}, demand.key("ensure volume")
 		ids[v.Name] = b.node(n, plain(func(ctx context.Context) error { return b.work.Volumes.Ensure(ctx, spec.Pod, v) }))
 	}
 	return ids
+}
+
+func volumeNode(name string) dag.Node[pod.Facts] {
+	return dag.Node[pod.Facts]{ID: dag.ID{Kind: KindVolume, Of: name}, Owns: "volume/" + name, Atomic: true, Class: "mount"}
 }
 
 func mounts(c *v1.Container, volume string) bool {
@@ -132,7 +134,7 @@ func (b *builder) sandbox(p *plan, needs ...dag.ID) dag.ID {
 			n.Hold.Why = "network is not ready: " + why
 		}
 	}
-	if last, ok := s.Sandbox(); ok && n.Hold.Why == "" {
+	if last, ok := s.Sandbox(); ok && n.Hold.Why == "" && !last.CreatedAt.After(b.Now) { // the clock may have been set back
 		n.Hold = dag.Hold{Until: last.CreatedAt.Add(time.Second), Why: "the last sandbox is less than a second old"}
 	}
 	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
