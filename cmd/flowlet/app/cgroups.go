@@ -63,13 +63,13 @@ func (c *cgroups) ParentFor(p *v1.Pod) string {
 	return c.m.ParentFor(p)
 }
 
-func (c *cgroups) values(p *v1.Pod) cgroup.Values {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.m == nil {
-		return cgroup.Values{}
-	}
-	return c.m.Values(p)
+// memory returns a pod's memory limit in bytes, 0 for none. It needs no answer
+// of the runtime: volumes in memory are mounted beside the first cgroup.
+func (c *cgroups) memory(p *v1.Pod) int64 { return cgroup.PodValues(p, c.limits()).Memory }
+
+func (c *cgroups) limits() cgroup.Limits {
+	k := c.config.Kubelet
+	return cgroup.Limits{CFSQuota: *k.CPUCFSQuota, CFSPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit}
 }
 
 func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
@@ -85,7 +85,7 @@ func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
 	k := c.config.Kubelet
 	cfg := cgroup.Config{
 		Root: k.CgroupRoot, Driver: driver, PerQOS: *k.CgroupsPerQOS,
-		Limits: cgroup.Limits{CFSQuota: *k.CPUCFSQuota, CFSPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit},
+		Limits: c.limits(),
 	}
 	if c.config.EnforcesPods() {
 		cfg.Node = cgroup.NodeValues(c.allocatable)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"hash/fnv"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,13 +57,9 @@ func sum(s string) uint64 {
 }
 
 // Runs reports whether a pod of that UID is on this node already: the runtime
-// has something of it, or, before the first look at the runtime, a state file
-// says that it was admitted. It may be called concurrently.
+// has something of it or, as state files tell before the first look at the
+// runtime, it was admitted. It is for sources, and may be called concurrently.
 func (a *Agent) Runs(uid types.UID) bool {
-	if v, ok := a.Store.Get(pod.KeyOf(uid)); ok {
-		return v.State.HasRemains() || (v.State.Admission.OK && v.State.Removal == nil)
-	}
-	return slices.ContainsFunc(a.restored, func(r pod.Record) bool {
-		return r.UID == uid && r.Admission != nil && r.Admission.OK && r.Removal == nil
-	})
+	s, ok := a.pipeline.State(pod.KeyOf(uid))
+	return ok && (s.HasRemains() || (s.Admission.OK && s.Removal == nil))
 }

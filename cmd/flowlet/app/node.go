@@ -85,7 +85,7 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable}
 	vc := volume.Config{
 		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},
-		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: func(p *v1.Pod) int64 { return cgroups.values(p).Memory },
+		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: cgroups.memory,
 	}
 	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
 }
