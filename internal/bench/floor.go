@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
@@ -12,7 +10,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri"
-	"github.com/flowlet/flowlet/internal/pod"
 )
 
 // floor starts pods with the calls that any agent has to make, and nothing
@@ -50,7 +47,10 @@ func (f *floor) pod(ctx context.Context, p *v1.Pod) error {
 	if err := f.machine.Ensure(ctx, p); err != nil {
 		return err
 	}
-	config := f.sandboxConfig(p)
+	config, err := f.machine.Sandbox(p)
+	if err != nil {
+		return err
+	}
 	refs := imagesOf(p)
 	ids := make([]string, len(refs))
 	looks := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
@@ -72,12 +72,12 @@ func (f *floor) pod(ctx context.Context, p *v1.Pod) error {
 		byRef[ref] = ids[i]
 	}
 	if len(p.Spec.Containers) == 1 {
-		return f.container(ctx, sandbox, config, containerConfig(p, 0, byRef, config.GetLogDirectory()))
+		return f.container(ctx, config, Made{p, 0, byRef[p.Spec.Containers[0].Image], sandbox})
 	}
 	starts := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	for i := range p.Spec.Containers {
 		starts.Go(func(ctx context.Context) error {
-			return f.container(ctx, sandbox, config, containerConfig(p, i, byRef, config.GetLogDirectory()))
+			return f.container(ctx, config, Made{p, i, byRef[p.Spec.Containers[i].Image], sandbox})
 		})
 	}
 	return starts.Wait()
@@ -106,29 +106,20 @@ func (f *floor) look(ctx context.Context, ref string) (string, error) {
 	return image.GetId(), nil
 }
 
-func (f *floor) sandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig) (string, error) {
-	if dir := config.GetLogDirectory(); dir != "" {
-		if err := os.MkdirAll(dir, logMode); err != nil {
-			return "", err
-		}
-	}
+func (f *floor) sandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig) (*runtimeapi.PodSandboxStatus, error) {
 	id, err := f.client.RunPodSandbox(ctx, config, "")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, err = f.client.PodSandboxStatus(ctx, id)
-	return id, err
+	return f.client.PodSandboxStatus(ctx, id)
 }
 
-const logMode = 0o755
-
-func (f *floor) container(ctx context.Context, sandbox string, config *runtimeapi.PodSandboxConfig, c *runtimeapi.ContainerConfig) error {
-	if dir := config.GetLogDirectory(); dir != "" {
-		if err := os.MkdirAll(filepath.Join(dir, c.GetMetadata().GetName()), logMode); err != nil {
-			return err
-		}
+func (f *floor) container(ctx context.Context, config *runtimeapi.PodSandboxConfig, m Made) error {
+	c, err := f.machine.Container(m)
+	if err != nil {
+		return err
 	}
-	id, err := f.client.CreateContainer(ctx, sandbox, c, config)
+	id, err := f.client.CreateContainer(ctx, m.Sandbox.GetId(), c, config)
 	if err != nil {
 		return err
 	}
@@ -137,60 +128,4 @@ func (f *floor) container(ctx context.Context, sandbox string, config *runtimeap
 	}
 	_, err = f.client.ContainerStatus(ctx, id)
 	return err
-}
-
-func (f *floor) sandboxConfig(p *v1.Pod) *runtimeapi.PodSandboxConfig {
-	place := f.machine.Place(p)
-	c := &runtimeapi.PodSandboxConfig{
-		Metadata:     &runtimeapi.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: string(p.UID)},
-		Labels:       podLabels(p),
-		Annotations:  p.Annotations,
-		LogDirectory: place.LogDir,
-		Linux: &runtimeapi.LinuxPodSandboxConfig{
-			CgroupParent:    place.CgroupParent,
-			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(p)},
-		},
-	}
-	if !p.Spec.HostNetwork {
-		c.Hostname = p.Name
-	}
-	return c
-}
-
-func containerConfig(p *v1.Pod, i int, images map[string]string, logs string) *runtimeapi.ContainerConfig {
-	ct := &p.Spec.Containers[i]
-	labels := podLabels(p)
-	labels[pod.LabelContainerName] = ct.Name
-	c := &runtimeapi.ContainerConfig{
-		Metadata: &runtimeapi.ContainerMetadata{Name: ct.Name},
-		Image:    &runtimeapi.ImageSpec{Image: images[ct.Image], UserSpecifiedImage: ct.Image},
-		Command:  ct.Command,
-		Labels:   labels,
-		Linux: &runtimeapi.LinuxContainerConfig{
-			Resources:       &runtimeapi.LinuxContainerResources{CpuShares: leastShares, OomScoreAdj: bestEffortScore},
-			SecurityContext: &runtimeapi.LinuxContainerSecurityContext{NamespaceOptions: namespaces(p)},
-		},
-	}
-	if logs != "" {
-		c.LogPath = ct.Name + "/0.log"
-	}
-	return c
-}
-
-// What a container without requests gets.
-const (
-	leastShares     = 2
-	bestEffortScore = 1000
-)
-
-func podLabels(p *v1.Pod) map[string]string {
-	return map[string]string{pod.LabelPodName: p.Name, pod.LabelPodNamespace: p.Namespace, pod.LabelPodUID: string(p.UID)}
-}
-
-func namespaces(p *v1.Pod) *runtimeapi.NamespaceOption {
-	n := &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER}
-	if p.Spec.HostNetwork {
-		n.Network = runtimeapi.NamespaceMode_NODE
-	}
-	return n
 }

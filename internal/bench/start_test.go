@@ -18,6 +18,7 @@ import (
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/cri/crisim"
 	"github.com/flowlet/flowlet/internal/bench"
+	"github.com/flowlet/flowlet/internal/pod"
 )
 
 const image = "example.com/app:1"
@@ -31,7 +32,19 @@ type nothing struct {
 func newNothing() nothing { return nothing{&sync.Mutex{}, map[types.UID]bool{}} }
 
 func (nothing) Ensure(context.Context, *v1.Pod) error { return nil }
-func (nothing) Place(*v1.Pod) bench.Place             { return bench.Place{} }
+func (nothing) Sandbox(p *v1.Pod) (*runtimeapi.PodSandboxConfig, error) {
+	return &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: p.Name, Namespace: p.Namespace, Uid: string(p.UID)}, Labels: map[string]string{
+		pod.LabelPodName: p.Name, pod.LabelPodNamespace: p.Namespace, pod.LabelPodUID: string(p.UID),
+	}}, nil
+}
+
+func (nothing) Container(m bench.Made) (*runtimeapi.ContainerConfig, error) {
+	ct := m.Pod.Spec.Containers[m.Index]
+	return &runtimeapi.ContainerConfig{
+		Metadata: &runtimeapi.ContainerMetadata{Name: ct.Name}, Image: &runtimeapi.ImageSpec{Image: m.ImageID, UserSpecifiedImage: ct.Image},
+	}, nil
+}
+
 func (n nothing) Remove(_ context.Context, p *v1.Pod) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri"
 )
@@ -99,11 +100,16 @@ type Machine interface {
 	Ensure(ctx context.Context, p *v1.Pod) error
 	// Remove undoes Ensure, also where it was done by the agent. Idempotent.
 	Remove(ctx context.Context, p *v1.Pod) error
-	Place(p *v1.Pod) Place
+	// Sandbox and Container are the requests that the agent would make, so
+	// that the runtime has the same work.
+	Sandbox(p *v1.Pod) (*runtimeapi.PodSandboxConfig, error)
+	Container(m Made) (*runtimeapi.ContainerConfig, error)
 }
 
-// Place is where a pod belongs on the node; empty: the runtime chooses.
-type Place struct {
-	CgroupParent string
-	LogDir       string
+// Made is what there is when a container is to be made.
+type Made struct {
+	Pod     *v1.Pod
+	Index   int    // of the container
+	ImageID string // of its image
+	Sandbox *runtimeapi.PodSandboxStatus
 }

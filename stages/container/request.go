@@ -15,9 +15,9 @@ import (
 // from the runtime; the others are named in package pod.
 const annotationPreStop = "io.kubernetes.container.preStopHandler"
 
-// request returns what the runtime is asked for. It makes the termination log
-// and writes the pod's hosts file on the way.
-func (c *Containers) request(st *Start) (*runtimeapi.ContainerConfig, error) {
+// Request returns what the runtime is asked for to make a container. It makes
+// the termination log and writes the pod's hosts file on the way.
+func (c *Containers) Request(st *Start) (*runtimeapi.ContainerConfig, error) {
 	ct := st.Container
 	env, err := c.environment(st)
 	if err != nil {

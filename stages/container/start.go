@@ -60,7 +60,7 @@ func (c *Containers) Start(ctx context.Context, st Start) (pod.Facts, error) {
 }
 
 func (c *Containers) create(ctx context.Context, st *Start) (id string, err error) {
-	request, err := c.request(st)
+	request, err := c.Request(st)
 	if err != nil {
 		return "", pod.WithReason(reasonConfig, err)
 	}

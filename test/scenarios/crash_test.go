@@ -125,9 +125,14 @@ func killTimes() []time.Duration {
 		kills = s
 	}
 	windows := [][2]time.Duration{ // of equal weight
-		{0, 700 * time.Millisecond}, {700 * time.Millisecond, 2 * time.Second}, {2 * time.Second, 7 * time.Second},
-		{12 * time.Second, 14 * time.Second}, {15 * time.Second, 18 * time.Second}, {18 * time.Second, 20 * time.Second},
-		{20 * time.Second, 25 * time.Second}, {32 * time.Second, 36 * time.Second},
+		{0, 700 * time.Millisecond},
+		{700 * time.Millisecond, 2 * time.Second},
+		{2 * time.Second, 7 * time.Second},
+		{12 * time.Second, 14 * time.Second},
+		{15 * time.Second, 18 * time.Second},
+		{18 * time.Second, 20 * time.Second},
+		{20 * time.Second, 25 * time.Second},
+		{32 * time.Second, 36 * time.Second},
 	}
 	var out []time.Duration
 	per := kills / len(windows)

@@ -14,18 +14,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/bench"
 	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/explain"
 	"github.com/flowlet/flowlet/internal/journal"
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/pipeline"
 	"github.com/flowlet/flowlet/sources/pleg"
 	"github.com/flowlet/flowlet/stages"
+	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/sandbox"
+	"github.com/flowlet/flowlet/stages/status"
 )
 
 // BenchAgents makes the agents that a bench measures, below one directory.
@@ -86,12 +92,17 @@ func (b BenchAgents) Machine(s bench.Setup) (bench.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return benchMachine{node, s.Simulated}, nil
+	node.Sandbox.CgroupParent = node.Cgroups.ParentFor
+	events := &status.Events{}
+	return benchMachine{node, sandbox.New(s.Client, events, node.Sandbox), container.New(container.Config{
+		Runtime: s.Client, Events: events, Volumes: node.Volumes, Files: node.Dirs, Hash: manifest.ContainerHash, Settings: node.Container,
+	})}, nil
 }
 
 type benchMachine struct {
-	node      Node
-	simulated bool
+	node       Node
+	sandboxes  *sandbox.Sandboxes
+	containers *container.Containers
 }
 
 func (m benchMachine) Ensure(ctx context.Context, p *v1.Pod) error {
@@ -110,16 +121,25 @@ func (m benchMachine) Ensure(ctx context.Context, p *v1.Pod) error {
 }
 
 func (m benchMachine) Remove(ctx context.Context, p *v1.Pod) error {
-	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: p, Source: bench.Source, Seen: time.Now()}})
+	s := m.state(p)
 	return errors.Join(m.node.Volumes.Unmount(ctx, s), m.node.Cgroups.Remove(ctx, s), m.node.Dirs.Remove(ctx, s))
 }
 
-func (m benchMachine) Place(p *v1.Pod) bench.Place {
-	if m.simulated {
-		return bench.Place{}
-	}
-	logs := filepath.Join(m.node.Sandbox.LogRoot, p.Namespace+"_"+p.Name+"_"+string(p.UID))
-	return bench.Place{CgroupParent: m.node.Cgroups.ParentFor(p), LogDir: logs}
+// state is what the agent would know of a pod.
+func (benchMachine) state(p *v1.Pod) *pod.State {
+	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: p, Source: bench.Source, Seen: time.Now()}})
+	return s
+}
+
+func (m benchMachine) Sandbox(p *v1.Pod) (*runtimeapi.PodSandboxConfig, error) {
+	return m.sandboxes.Config(m.state(p), 0)
+}
+
+func (m benchMachine) Container(made bench.Made) (*runtimeapi.ContainerConfig, error) {
+	s, _ := pod.Fold(m.state(made.Pod), pod.Observed{Partial: true, Sandboxes: []pod.Sandbox{crifact.SandboxStatus(made.Sandbox)}})
+	return m.containers.Request(&container.Start{
+		State: s, Container: &made.Pod.Spec.Containers[made.Index], SandboxID: made.Sandbox.GetId(), Image: pod.Image{ID: made.ImageID},
+	})
 }
 
 // benchAgent is an agent and its only source of pods.
