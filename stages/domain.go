@@ -117,8 +117,8 @@ func (d *Domain) Topic(ev Event) {
 // wait for what they hold. Then those that run already, so that they have
 // their room before a new one asks for it.
 const (
-	firstPriority   = 3_000_000_000
-	runningPriority = 2_500_000_000
+	firstPriority   = graph.EndingPriority
+	runningPriority = firstPriority - 1
 )
 
 // Priority orders pods that are to be stepped.

@@ -134,7 +134,7 @@ func (s *Store) NameHolder(st *pod.State) (pod.Key, bool) {
 		if k == self || other.Source() == pod.SourceAPI {
 			continue
 		}
-		if other.HasRemains() || other.Removal != nil || other.Incarnation < st.Incarnation {
+		if other.HasRemains() || other.Removal != nil || (other.Spec != nil && other.Incarnation < st.Incarnation) {
 			return k, true
 		}
 	}

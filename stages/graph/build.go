@@ -92,8 +92,11 @@ func (b *builder) stop(st stop, name string) dag.ID {
 	s := b.s
 	return b.node(n, undo(n.Owns, func(ctx context.Context) (pod.Facts, error) {
 		grace := cmp.Or(st.grace, s.Grace())
+		if r := s.Removal; r != nil {
+			grace = r.Grace
+		}
 		if !st.deadline.IsZero() {
-			grace = time.Until(st.deadline)
+			grace = min(grace, time.Until(st.deadline)) // a clock that was set back makes no grace longer
 		}
 		return b.work.Containers.Stop(ctx, s, st.c, grace, st.why)
 	}))

@@ -50,7 +50,7 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 		n.Need, n.After = nil, nil // it runs: only its own end is missing
 	}
 	n.Key, n.Hold = b.startKey(p, u)
-	id := b.effectNode(n, b.start(p, u))
+	id := b.effectNode(n, b.unlessRemoved(b.start(p, u)))
 	hooked, ok := b.postStart(u, id)
 	if ok {
 		in.hooked = append(in.hooked[:len(in.hooked):len(in.hooked)], id, hooked)
@@ -185,19 +185,29 @@ func policyOf(p *plan, ref string) v1.PullPolicy {
 	return policy
 }
 
-// deadline of the teardown of a pod that completed: its grace from then on.
+// deadline of the teardown: the removal's, or for a pod that completed its
+// grace from the end of its last regular container on (of its init containers,
+// where none of those ran), so that the ends of sidecars do not move it.
 func (b *builder) deadline() time.Time {
 	if b.s.Removal != nil {
 		return b.s.Removal.Deadline()
 	}
-	var last time.Time
-	for _, c := range b.s.Containers {
-		if c.Ended() && c.Exit.FinishedAt.After(last) {
-			last = c.Exit.FinishedAt
-		}
+	p := b.s.Pod()
+	last := b.lastEnd(p.Spec.Containers)
+	if last.IsZero() {
+		last = b.lastEnd(p.Spec.InitContainers)
 	}
 	if last.IsZero() {
 		last = b.s.Admission.At
 	}
 	return last.Add(b.s.Grace())
+}
+
+func (b *builder) lastEnd(specs []v1.Container) (last time.Time) {
+	for i := range specs {
+		if c, ok := b.s.Newest(specs[i].Name); ok && c.Ended() && c.Exit.FinishedAt.After(last) {
+			last = c.Exit.FinishedAt
+		}
+	}
+	return last
 }

@@ -108,12 +108,13 @@ func Build(in In, w *Work) *Graph {
 	return b.g
 }
 
-// Pods that are ending come first, then by the pod's own priority.
-const endingPriority = 3_000_000_000
+// EndingPriority is that of pods which are ending: above any that a pod may
+// have (2,000,001,000), and within 32 bits.
+const EndingPriority = 2_140_000_000
 
 func priority(s *pod.State) int {
 	if s.Phase >= pod.Finishing {
-		return endingPriority
+		return EndingPriority
 	}
 	if p := s.Pod(); p != nil && p.Spec.Priority != nil {
 		return int(*p.Spec.Priority)

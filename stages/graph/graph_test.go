@@ -251,6 +251,15 @@ func TestWhatRunsIsComparedWithTheSpec(t *testing.T) {
 	}
 }
 
+func TestOldSandboxIsRemovedWhenItHoldsNothing(t *testing.T) {
+	old := pod.Observed{Partial: true, Sandboxes: []pod.Sandbox{{ID: "s1", Attempt: 1, Ready: true, IPs: []string{"10.0.0.2"}, Detailed: true, CreatedAt: now}}}
+	in1 := func(c *pod.Container) { c.SandboxID = "s1" }
+	s := fold(aPod(), admitted, sandbox(true), pod.SandboxStopped{ID: "s0"}, old, container("c", 0, exited(0)), container("c", 1, in1))
+	require.NotContains(t, look(s, world{}), "prune", "it holds the last exit")
+	s, _ = pod.Fold(s, pod.ContainerRemoved{ID: "c-0"})
+	require.Equal(t, "queued: remove 0 dead containers and 1 old sandboxes", look(s, world{})["prune"])
+}
+
 func TestCrashLoopIsHeldFromTheEndOfTheRun(t *testing.T) {
 	s := fold(aPod(), admitted, sandbox(true), container("c", 0, exited(1)), container("c", 1, exited(1)), container("c", 2, exited(1)))
 	g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)

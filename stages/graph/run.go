@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,9 +139,9 @@ func (b *builder) sandbox(p *plan, needs ...dag.ID) dag.ID {
 	if last, ok := s.Sandbox(); ok && n.Hold.Why == "" && !last.CreatedAt.After(b.Now) { // the clock may have been set back
 		n.Hold = dag.Hold{Until: last.CreatedAt.Add(time.Second), Why: "the last sandbox is less than a second old"}
 	}
-	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+	return b.effectNode(n, b.unlessRemoved(func(ctx context.Context) (pod.Facts, error) {
 		return b.work.Sandboxes.Create(ctx, s, attempt)
-	})
+	}))
 }
 
 // stops takes down running containers that are not as the spec wants them.
@@ -225,11 +227,31 @@ func (b *builder) isInit(name string) bool {
 	return false
 }
 
-// prune removes dead containers but the newest of each name, and old sandboxes.
+// prune removes dead containers but the newest of each name and the one before
+// it, and old sandboxes that hold no container any more.
 func (b *builder) prune(p *plan, observe dag.ID) dag.ID {
 	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindPrune}, Need: []dag.ID{observe}, Class: "teardown", Atomic: true}
-	var dead []pod.Container
-	d, kept := newSum(), map[string]bool{}
+	dead, d := b.dead()
+	old, d := b.oldSandboxes(p, d)
+	if len(dead)+len(old) == 0 {
+		return b.node(n, nil)
+	}
+	n.Key = d.key("remove " + strconv.Itoa(len(dead)) + " dead containers and " + strconv.Itoa(len(old)) + " old sandboxes")
+	n.Owns = "dead"
+	containers := b.removeContainers(dead)
+	return b.effectNode(n, func(ctx context.Context) (pod.Facts, error) {
+		facts, err := containers(ctx)
+		if err != nil || len(old) == 0 {
+			return facts, err
+		}
+		removed, err := b.work.Sandboxes.Remove(ctx, old)
+		return append(facts, removed...), err
+	})
+}
+
+func (b *builder) dead() (dead []pod.Container, d sum) {
+	d = newSum()
+	kept := map[string]bool{}
 	for _, c := range b.s.Containers {
 		newest, _ := b.s.Newest(c.Name)
 		switch {
@@ -241,12 +263,20 @@ func (b *builder) prune(p *plan, observe dag.ID) dag.ID {
 			d = d.str(c.ID)
 		}
 	}
-	if len(dead) == 0 {
-		return b.node(n, nil)
+	return dead, d
+}
+
+func (b *builder) oldSandboxes(p *plan, d sum) ([]string, sum) {
+	var old []string
+	for _, sb := range b.s.Sandboxes {
+		holds := func(c pod.Container) bool { return !c.Gone && c.SandboxID == sb.ID }
+		if !p.usable || sb.Gone || !sb.Stopped || sb.ID == p.sandbox.ID || slices.ContainsFunc(b.s.Containers, holds) {
+			continue
+		}
+		old = append(old, sb.ID)
+		d = d.str(sb.ID)
 	}
-	n.Key = d.key("remove dead container " + short(dead[0].ID) + more(len(dead)-1))
-	n.Owns = "dead"
-	return b.effectNode(n, b.removeContainers(dead))
+	return old, d
 }
 
 func (b *builder) removeContainers(dead []pod.Container) run {

@@ -135,6 +135,21 @@ func effect(object string, do run) run {
 	}
 }
 
+// errRemoved ends a run that would have made something of a pod whose removal
+// was seen between the decision and the run.
+var errRemoved = errors.New("not made: the pod was removed meanwhile")
+
+// unlessRemoved makes a run that does nothing any more once the pod is to go.
+func (b *builder) unlessRemoved(do run) run {
+	removed, k := b.work.removed(), pod.KeyOf(b.s.UID())
+	return func(ctx context.Context) (pod.Facts, error) {
+		if removed != nil && removed(k) {
+			return nil, errRemoved
+		}
+		return do(ctx)
+	}
+}
+
 // undo makes a run of a write that is simply sent again when its answer is
 // missing. It is given up as soon as its outcome is seen, so a missing answer
 // is the rule and no reason to look.
