@@ -45,6 +45,19 @@ func attributes(list []*common.KeyValue) map[string]string {
 	return out
 }
 
+func (s *sink) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.spans)
+}
+
+// resource is the first one that was sent.
+func (s *sink) resource() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resources[0]
+}
+
 // of are the spans of one trace by their names, the trace being that whose root has this name.
 func (s *sink) of(root string) map[string][]*trace.Span {
 	s.mu.Lock()
@@ -105,8 +118,8 @@ func TestTracesArriveAtACollector(t *testing.T) {
 		"sandbox": "pod.start", "container": "pod.start", "cgroup": "pod.start",
 		"RunPodSandbox": "sandbox", "CreateContainer": "container", "StartContainer": "container",
 	})
-	require.Equal(t, nodeName, s.resources[0]["k8s.node.name"])
-	require.Equal(t, "flowlet", s.resources[0]["service.name"])
+	require.Equal(t, nodeName, s.resource()["k8s.node.name"])
+	require.Equal(t, "flowlet", s.resource()["service.name"])
 
 	a.remove("web.yaml")
 	a.untilGone()
@@ -120,7 +133,7 @@ func (a *agent) untilTraced(s *sink, root string) map[string][]*trace.Span {
 	var spans map[string][]*trace.Span
 	a.until("the trace "+root+" has arrived", func() error {
 		if spans = s.of(root); len(spans[root]) == 0 {
-			return fmt.Errorf("there are %d spans of others", len(s.spans))
+			return fmt.Errorf("there are %d spans of others", s.count())
 		}
 		return nil
 	})
