@@ -58,6 +58,8 @@ func StartJaeger(ctx context.Context, dir string, log io.Writer) (*Jaeger, error
 	cmd := exec.Command(filepath.Join(programs, "jaeger"), "--config", file)
 	// Ctrl-C is not for it: what flowlet does to end its pods is traced, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	// It would trace itself, send that to whoever has the usual port, and at its end wait ten seconds for it.
+	cmd.Env = append(os.Environ(), "OTEL_TRACES_SAMPLER=always_off")
 	j := &Jaeger{OTLP: at[otlpGRPC], Query: "http://" + at[queryHTTP]}
 	if j.process, err = startDaemon(cmd, filepath.Join(dir, "log", "jaeger.log")); err != nil {
 		return nil, err
