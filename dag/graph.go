@@ -3,6 +3,7 @@ package dag
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,14 @@ func (g *Graph[F]) Add(n Node[F]) ID {
 	g.index[n.ID] = len(g.nodes)
 	g.nodes = append(g.nodes, n)
 	return n.ID
+}
+
+// Grow makes room for n stages, where their number is about known.
+func (g *Graph[F]) Grow(n int) {
+	g.nodes = slices.Grow(g.nodes, n)
+	if g.index == nil {
+		g.index = make(map[ID]int, n)
+	}
 }
 
 // Nodes returns the stages in the order they were added. The caller must not

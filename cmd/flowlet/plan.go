@@ -63,7 +63,11 @@ func (c *change) plan(ctx context.Context, a *ask) (explain.Plans, error) {
 	if err != nil {
 		return explain.Plans{}, fmt.Errorf("reading the manifest: %w", err)
 	}
-	return a.client().Plan(ctx, path, data)
+	plans, err := a.client().Plan(ctx, path, data)
+	if err != nil && c.at != "" {
+		err = fmt.Errorf("%s, as it would stand at --at: %w", c.set, err)
+	}
+	return plans, err
 }
 
 // read reads a manifest, and of one that is too large only enough to say so.

@@ -94,6 +94,7 @@ type In struct {
 func Build(in In, w *Work) *Graph {
 	b := &builder{In: in, s: in.State, work: w, g: &Graph{}}
 	b.g.Priority, b.g.Ends = priority(in.State), in.State.Ends
+	b.g.Grow(b.size())
 	switch phase := in.State.Phase; {
 	case phase == pod.Forgotten:
 	case phase == pod.Deleting:
@@ -106,6 +107,15 @@ func Build(in In, w *Work) *Graph {
 		b.run()
 	}
 	return b.g
+}
+
+// size is about how many stages the graph will have.
+func (b *builder) size() int {
+	p := b.s.Pod()
+	if p == nil {
+		return 12
+	}
+	return 12 + 4*(len(p.Spec.InitContainers)+len(p.Spec.Containers)) + len(p.Spec.Volumes)
 }
 
 // EndingPriority is that of pods which are ending: above any that a pod may

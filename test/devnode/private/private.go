@@ -63,7 +63,7 @@ func Run(dir string, inside func(sweep.State) int) int {
 // Sweep takes away what an earlier run in dir left behind. It does nothing when there is nothing, and fails while a run is
 // going on. Like Run it starts the executable again, so main must call Run, with any function, when Started says so.
 func Sweep(dir string) error {
-	unlock, err := lock(dir)
+	unlock, err := Lock(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -80,7 +80,7 @@ func SweepStale(pattern string) error {
 	states, err := filepath.Glob(filepath.Join(pattern, sweep.StateFile))
 	for _, path := range states {
 		dir := filepath.Dir(path)
-		unlock, lockErr := lock(dir)
+		unlock, lockErr := Lock(dir)
 		if lockErr != nil {
 			continue
 		}
@@ -108,7 +108,7 @@ func outside(dir string) int {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail("make the work directory", err)
 	}
-	unlock, err := lock(dir)
+	unlock, err := Lock(dir)
 	if err != nil {
 		return fail("start a private node", err)
 	}
@@ -213,8 +213,9 @@ func roleEnviron(role, dir string) []string {
 	return append(env, roleEnv+"="+role, dirEnv+"="+dir)
 }
 
-// lock takes the work directory. The kernel gives it back however the process ends.
-func lock(dir string) (func(), error) {
+// Lock takes a work directory, which has to exist, or says which process has it. The kernel gives it back however the
+// process ends.
+func Lock(dir string) (func(), error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,14 @@ func runOnSimulation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	unlock, err := private.Lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	p, err := layOut(dir)
 	if err != nil {
 		return err

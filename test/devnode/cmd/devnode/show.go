@@ -117,8 +117,8 @@ func describe(pod corev1.Pod) string {
 	ready, restarts, why := 0, int32(0), ""
 	for _, c := range all {
 		restarts += c.RestartCount
-		if c.State.Waiting != nil && why == "" {
-			why = " " + c.State.Waiting.Reason
+		if w := c.State.Waiting; w != nil && w.Reason != "" && why == "" {
+			why = " " + w.Reason
 		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
@@ -127,7 +127,9 @@ func describe(pod corev1.Pod) string {
 		}
 	}
 	s := fmt.Sprintf("%-10s %d/%d ready%s", pod.Status.Phase, ready, len(pod.Spec.Containers), why)
-	if restarts > 0 {
+	if restarts == 1 {
+		s += ", 1 restart"
+	} else if restarts > 1 {
 		s += fmt.Sprintf(", %d restarts", restarts)
 	}
 	return s
