@@ -44,7 +44,8 @@ const recordSuffix = ".json"
 func (r *Records) path(k pod.Key) string { return filepath.Join(r.dir, string(k)+recordSuffix) }
 
 // Load reads every state file. A file that cannot be read is named in the
-// error and stays as it is; the others are returned all the same.
+// error and stays as it is; the others are returned all the same. What a
+// killed agent was just writing is removed, so no other agent may be running.
 func (r *Records) Load() ([]pod.Record, error) {
 	files, err := os.ReadDir(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,6 +57,10 @@ func (r *Records) Load() ([]pod.Record, error) {
 	var records []pod.Record
 	var bad []error
 	for _, f := range files {
+		if halfWritten(f) {
+			bad = append(bad, os.Remove(filepath.Join(r.dir, f.Name())))
+			continue
+		}
 		uid, ok := strings.CutSuffix(f.Name(), recordSuffix)
 		if !ok || f.IsDir() {
 			continue
@@ -68,6 +73,13 @@ func (r *Records) Load() ([]pod.Record, error) {
 		records = append(records, rec)
 	}
 	return records, errors.Join(bad...)
+}
+
+// halfWritten reports whether a file is one that renameio, which names it so,
+// has not yet put in the place of a state file.
+func halfWritten(f fs.DirEntry) bool {
+	_, number, ok := strings.Cut(f.Name(), recordSuffix)
+	return ok && f.Type().IsRegular() && strings.HasPrefix(f.Name(), ".") && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 func (r *Records) read(k pod.Key) (pod.Record, error) {

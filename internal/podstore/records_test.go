@@ -49,6 +49,20 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 	require.Equal(t, []pod.Record{record("u1")}, records)
 }
 
+func TestFileThatAKilledAgentWasWritingIsRemoved(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, podstore.OpenRecords(root).Save(t.Context(), record("u1")))
+	dir := filepath.Dir(pathOf(root, "u1"))
+	write(t, filepath.Join(dir, ".u2.json70576778490897605"), `{"version":1,"uid":"u`)
+	write(t, filepath.Join(dir, ".u3.json.bak"), "not ours")
+	records, err := podstore.OpenRecords(root).Load()
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, ".u3.json.bak")}, left)
+}
+
 func TestBadStateFilesAreNamedAndLeftAsTheyAre(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, podstore.OpenRecords(root).Save(t.Context(), record("good")))
