@@ -58,7 +58,7 @@ func newCatalog(node string, runs func(types.UID) bool) *catalog {
 
 // apply takes in one complete look at all files and says what changed. With
 // all set, pods that did not change are said again.
-func (c *catalog) apply(now time.Time, files []reading, all bool) []Update {
+func (c *catalog) apply(now time.Time, files []reading, all bool) []manifest.Update {
 	present := map[string]bool{}
 	for _, f := range files {
 		present[f.path] = true
@@ -110,7 +110,7 @@ func (r *record) accept(v *version) {
 	old := r.latest
 	r.latest = v
 	switch {
-	case old == nil || old.uid() != v.uid():
+	case old == nil || old.UID() != v.UID():
 		r.told = false
 	case old.Revision == v.Revision:
 		v.Pod, v.seen = old.Pod, old.seen
@@ -122,22 +122,22 @@ func (r *record) accept(v *version) {
 
 // samePod is true for two versions of one pod. A UID with another name is
 // another pod: its old name has to be free before somebody else takes it.
-func samePod(a, b *version) bool { return a.uid() == b.uid() && a.fullName() == b.fullName() }
+func samePod(a, b *version) bool { return a.UID() == b.UID() && a.FullName() == b.FullName() }
 
 // diff moves the active set to the desired one: first all that is gone, so
 // that names and UIDs are free, then what is set.
-func (c *catalog) diff(now time.Time, desired map[string]*version, all bool) []Update {
-	var updates []Update
+func (c *catalog) diff(now time.Time, desired map[string]*version, all bool) []manifest.Update {
+	var updates []manifest.Update
 	for _, path := range slices.Sorted(maps.Keys(c.active)) {
 		old, next := c.active[path], desired[path]
 		if next == nil || !samePod(next, old) {
-			updates = append(updates, old.update(Gone, path, now))
+			updates = append(updates, old.Update(manifest.Gone, path, now))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(desired)) {
 		old, next := c.active[path], desired[path]
 		if all || old == nil || old.Pod != next.Pod {
-			updates = append(updates, next.update(Set, path, now))
+			updates = append(updates, next.Update(manifest.Set, path, now))
 		}
 	}
 	c.active = desired

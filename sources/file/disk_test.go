@@ -11,32 +11,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/file"
 )
 
 // onDisk runs a source on a real directory with the kernel's notices. The
 // period is an hour: what is seen, inotify told.
-func onDisk(t *testing.T, path string) (next func() file.Update) {
+func onDisk(t *testing.T, path string) (next func() manifest.Update) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context()))
-	updates, done := make(chan file.Update, 100), make(chan error, 1)
+	updates, done := make(chan manifest.Update, 100), make(chan error, 1)
 	source := file.New(file.Config{Path: path, NodeName: "n1", Period: time.Hour})
-	go func() { done <- source.Run(ctx, func(u file.Update) { updates <- u }) }()
+	go func() { done <- source.Run(ctx, func(u manifest.Update) { updates <- u }) }()
 	t.Cleanup(func() {
 		stop(errors.New("test is over"))
 		require.EqualError(t, <-done, "test is over")
 	})
-	next = func() file.Update {
+	next = func() manifest.Update {
 		t.Helper()
 		select {
 		case u := <-updates:
 			return u
 		case <-time.After(10 * time.Second):
 			require.FailNow(t, "nothing was seen")
-			return file.Update{}
+			return manifest.Update{}
 		}
 	}
-	require.Equal(t, file.Synced, next().Kind)
+	require.Equal(t, manifest.Synced, next().Kind)
 	return next
 }
 
@@ -52,16 +53,16 @@ func TestRealDirectory(t *testing.T) {
 
 	write(t, path, pod("a", "a:1"))
 	u := next()
-	require.Equal(t, file.Set, u.Kind)
+	require.Equal(t, manifest.Set, u.Kind)
 	require.Equal(t, path, u.Path)
 
 	write(t, path+".tmp", pod("a", "a:2"))
 	require.NoError(t, os.Rename(path+".tmp", path), "atomic rename into place")
-	require.Equal(t, file.Gone, next().Kind)
+	require.Equal(t, manifest.Gone, next().Kind)
 	require.Equal(t, "a:2", next().Pod.Spec.Containers[0].Image)
 
 	require.NoError(t, os.Remove(path))
-	require.Equal(t, file.Gone, next().Kind)
+	require.Equal(t, manifest.Gone, next().Kind)
 }
 
 func TestRealSingleFileIsReplaced(t *testing.T) {
@@ -72,7 +73,7 @@ func TestRealSingleFileIsReplaced(t *testing.T) {
 	require.Equal(t, "a:1", next().Pod.Spec.Containers[0].Image)
 	write(t, path+".new", pod("a", "a:2"))
 	require.NoError(t, os.Rename(path+".new", path))
-	require.Equal(t, file.Gone, next().Kind)
+	require.Equal(t, manifest.Gone, next().Kind)
 	require.Equal(t, "a:2", next().Pod.Spec.Containers[0].Image)
 }
 
@@ -91,7 +92,7 @@ func TestRealConfigMapLinks(t *testing.T) {
 	require.NoError(t, os.Symlink("..data/a.yaml", filepath.Join(dir, "a.yaml")))
 	require.Equal(t, "a:1", next().Pod.Spec.Containers[0].Image)
 	version("..v2", "a:2")
-	require.Equal(t, file.Gone, next().Kind)
+	require.Equal(t, manifest.Gone, next().Kind)
 	require.Equal(t, "a:2", next().Pod.Spec.Containers[0].Image)
 }
 
@@ -102,7 +103,7 @@ func TestRealOddFilesDoNotBlock(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir.yaml"), 0o700))
 	source := file.New(file.Config{Path: dir, NodeName: "n1"})
 	ctx, stop := context.WithCancelCause(t.Context())
-	_ = source.Run(ctx, func(u file.Update) { stop(errors.New(u.Kind.String())) })
+	_ = source.Run(ctx, func(u manifest.Update) { stop(errors.New(u.Kind.String())) })
 	files := source.Files()
 	require.Len(t, files, 3)
 	require.Contains(t, files[0].Ignored, "it is a directory")
@@ -115,9 +116,9 @@ func TestRealDirectoryIsReplaced(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	next := onDisk(t, dir)
 	write(t, filepath.Join(dir, "a.yaml"), pod("a", "a:1"))
-	require.Equal(t, file.Set, next().Kind)
+	require.Equal(t, manifest.Set, next().Kind)
 	require.NoError(t, os.Rename(dir, dir+".old"))
-	require.Equal(t, file.Gone, next().Kind)
+	require.Equal(t, manifest.Gone, next().Kind)
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	write(t, filepath.Join(dir, "b.yaml"), pod("b", "b:1"))
 	require.Equal(t, "b:1", next().Pod.Spec.Containers[0].Image)

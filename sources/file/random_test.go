@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/file"
 )
 
@@ -54,10 +55,10 @@ func follow(t *testing.T, seed int64, live map[types.UID]string, w *world) {
 	t.Helper()
 	for _, u := range w.updates {
 		switch u.Kind {
-		case file.Gone:
+		case manifest.Gone:
 			require.Equal(t, u.FullName, live[u.UID], "seed %d: gone but never set", seed)
 			delete(live, u.UID)
-		case file.Set:
+		case manifest.Set:
 			for uid, name := range live {
 				require.False(t, name == u.FullName && uid != u.UID, "seed %d: %s is set twice", seed, name)
 			}

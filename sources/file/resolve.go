@@ -16,13 +16,13 @@ type claims struct {
 
 // take gives name and UID of v to the file, or says who has them.
 func (c *claims) take(path string, v *version) (conflict string) {
-	if owner, taken := c.names[v.fullName()]; taken {
-		return fmt.Sprintf("pod %s is already defined by %s", v.fullName(), owner)
+	if owner, taken := c.names[v.FullName()]; taken {
+		return fmt.Sprintf("pod %s is already defined by %s", v.FullName(), owner)
 	}
-	if owner, taken := c.uids[v.uid()]; taken {
-		return fmt.Sprintf("UID %s is already used by %s", v.uid(), owner)
+	if owner, taken := c.uids[v.UID()]; taken {
+		return fmt.Sprintf("UID %s is already used by %s", v.UID(), owner)
 	}
-	c.names[v.fullName()], c.uids[v.uid()] = path, path
+	c.names[v.FullName()], c.uids[v.UID()] = path, path
 	return ""
 }
 
@@ -66,7 +66,7 @@ func (c *catalog) byClaim() (running, moved, first []string) {
 // onNode is 1 for a file whose pod is on the node already, as after a restart
 // of the agent.
 func (c *catalog) onNode(path string) int {
-	if c.runs != nil && c.runs(c.records[path].latest.uid()) {
+	if c.runs != nil && c.runs(c.records[path].latest.UID()) {
 		return 1
 	}
 	return 0

@@ -91,7 +91,7 @@ func (s *Source) Files() []FileStatus {
 // for again; a path that cannot be read says nothing until it can. Run may be
 // called again afterwards, and then emits all pods again. emit must not block
 // for long: nothing else is seen meanwhile.
-func (s *Source) Run(ctx context.Context, emit func(Update)) error {
+func (s *Source) Run(ctx context.Context, emit func(manifest.Update)) error {
 	var watch watch
 	defer watch.end()
 	synced := false
@@ -100,7 +100,7 @@ func (s *Source) Run(ctx context.Context, emit func(Update)) error {
 		wait, ok := s.look(ctx, emit, !synced)
 		if ok && !synced {
 			synced = true
-			emit(Update{Kind: Synced, Seen: time.Now()})
+			emit(manifest.Update{Kind: manifest.Synced, Seen: time.Now()})
 		}
 		if err := s.sleep(ctx, &watch, wait); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *Source) Run(ctx context.Context, emit func(Update)) error {
 }
 
 // look reads everything once and says when to look again at the latest.
-func (s *Source) look(ctx context.Context, emit func(Update), all bool) (wait time.Duration, ok bool) {
+func (s *Source) look(ctx context.Context, emit func(manifest.Update), all bool) (wait time.Duration, ok bool) {
 	readings, err := s.read()
 	wait = s.cfg.Period
 	switch {

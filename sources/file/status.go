@@ -28,7 +28,7 @@ func (c *catalog) status(path string) FileStatus {
 		v = r.latest
 	}
 	if v != nil {
-		s.UID, s.FullName, s.Revision, s.Since, s.Warnings = v.uid(), v.fullName(), v.Revision, v.seen, v.Warnings
+		s.UID, s.FullName, s.Revision, s.Since, s.Warnings = v.UID(), v.FullName(), v.Revision, v.seen, v.Warnings
 	}
 	return s
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/file"
 )
 
@@ -36,7 +37,7 @@ type world struct {
 	changed  chan struct{}
 	watches  int
 	watchErr error
-	updates  []file.Update
+	updates  []manifest.Update
 	logs     []string
 
 	source *file.Source
@@ -61,7 +62,7 @@ func (w *world) run() {
 	ctx, stop := context.WithCancelCause(context.Background())
 	w.stop, w.done = stop, make(chan error, 1)
 	go func() {
-		w.done <- w.source.Run(ctx, func(u file.Update) {
+		w.done <- w.source.Run(ctx, func(u manifest.Update) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.updates = append(w.updates, u)
@@ -126,7 +127,7 @@ func (w *world) told() []string {
 	out := []string{}
 	for _, u := range w.updates {
 		line := u.Kind.String()
-		if u.Kind != file.Synced {
+		if u.Kind != manifest.Synced {
 			line += " " + u.FullName + " " + u.Pod.Spec.Containers[0].Image
 		}
 		out = append(out, line)

@@ -23,22 +23,22 @@ type catalog struct {
 
 // apply takes in one good answer and says what changed: first all that is
 // gone, so that names and UIDs are free, then what is set.
-func (c *catalog) apply(now time.Time, pods []*manifest.Static) []Update {
+func (c *catalog) apply(now time.Time, pods []*manifest.Static) []manifest.Update {
 	c.latest = c.latest[:0:0]
 	for _, p := range pods {
 		c.latest = append(c.latest, c.take(now, p))
 	}
 	desired := c.resolve()
-	var updates []Update
+	var updates []manifest.Update
 	for _, old := range c.sorted() {
-		if next := desired[old.uid()]; next == nil || !samePod(old, next) {
-			updates = append(updates, old.update(Gone, c.path, now))
+		if next := desired[old.UID()]; next == nil || !samePod(old, next) {
+			updates = append(updates, old.Update(manifest.Gone, c.path, now))
 		}
 	}
 	for _, v := range c.latest {
-		old := c.active[v.uid()]
-		if desired[v.uid()] == v && (old == nil || old.Pod != v.Pod) {
-			updates = append(updates, v.update(Set, c.path, now))
+		old := c.active[v.UID()]
+		if desired[v.UID()] == v && (old == nil || old.Pod != v.Pod) {
+			updates = append(updates, v.Update(manifest.Set, c.path, now))
 		}
 	}
 	c.active = desired
@@ -46,11 +46,11 @@ func (c *catalog) apply(now time.Time, pods []*manifest.Static) []Update {
 }
 
 // again says all that is set once more.
-func (c *catalog) again(now time.Time) []Update {
-	var updates []Update
+func (c *catalog) again(now time.Time) []manifest.Update {
+	var updates []manifest.Update
 	for _, v := range c.latest {
-		if c.active[v.uid()] == v {
-			updates = append(updates, v.update(Set, c.path, now))
+		if c.active[v.UID()] == v {
+			updates = append(updates, v.Update(manifest.Set, c.path, now))
 		}
 	}
 	return updates
@@ -73,7 +73,7 @@ func (c *catalog) take(now time.Time, p *manifest.Static) *version {
 
 // samePod is true for two versions of one pod. A UID with another name is
 // another pod: its old name has to be free before somebody else takes it.
-func samePod(a, b *version) bool { return a.uid() == b.uid() && a.fullName() == b.fullName() }
+func samePod(a, b *version) bool { return a.UID() == b.UID() && a.FullName() == b.FullName() }
 
 // resolve says which versions are desired, by UID, and leaves a conflict in
 // those that are not. The package comment has the rules.
@@ -83,12 +83,12 @@ func (c *catalog) resolve() map[types.UID]*version {
 	desired, names := map[types.UID]*version{}, map[string]bool{}
 	for _, v := range order {
 		switch {
-		case names[v.fullName()]:
-			v.clash = fmt.Sprintf("pod %s is in the list more than once", v.fullName())
-		case desired[v.uid()] != nil:
-			v.clash = fmt.Sprintf("UID %s is already used by pod %s", v.uid(), desired[v.uid()].fullName())
+		case names[v.FullName()]:
+			v.clash = fmt.Sprintf("pod %s is in the list more than once", v.FullName())
+		case desired[v.UID()] != nil:
+			v.clash = fmt.Sprintf("UID %s is already used by pod %s", v.UID(), desired[v.UID()].FullName())
 		default:
-			desired[v.uid()], names[v.fullName()] = v, true
+			desired[v.UID()], names[v.FullName()] = v, true
 		}
 	}
 	return desired
@@ -96,12 +96,12 @@ func (c *catalog) resolve() map[types.UID]*version {
 
 // rank is the strength of a claim, the strongest first.
 func (c *catalog) rank(v *version) int {
-	switch old := c.active[v.uid()]; {
+	switch old := c.active[v.UID()]; {
 	case old != nil && old.Pod == v.Pod:
 		return 0
 	case old != nil && samePod(old, v):
 		return 1
-	case c.runs != nil && c.runs(v.uid()):
+	case c.runs != nil && c.runs(v.UID()):
 		return 2
 	}
 	return 3
@@ -109,7 +109,7 @@ func (c *catalog) rank(v *version) int {
 
 // sorted is what is set, by name.
 func (c *catalog) sorted() []*version {
-	return slices.SortedFunc(maps.Values(c.active), func(a, b *version) int { return strings.Compare(a.fullName(), b.fullName()) })
+	return slices.SortedFunc(maps.Values(c.active), func(a, b *version) int { return strings.Compare(a.FullName(), b.FullName()) })
 }
 
 func (c *catalog) statuses() []PodStatus {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/http"
 )
 
@@ -51,10 +52,10 @@ func follow(t *testing.T, live map[types.UID]string, w *world) {
 	t.Helper()
 	for _, u := range w.updates {
 		switch u.Kind {
-		case http.Gone:
+		case manifest.Gone:
 			require.Equal(t, u.FullName, live[u.UID], "gone but never set")
 			delete(live, u.UID)
-		case http.Set:
+		case manifest.Set:
 			for other, name := range live {
 				require.Equal(t, other == u.UID, name == u.FullName, "%s and %s", name, u.FullName)
 			}

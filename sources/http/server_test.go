@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/http"
 )
 
@@ -34,13 +35,13 @@ func TestRealServer(t *testing.T) {
 	defer first.Close()
 
 	ctx, stop := context.WithCancelCause(t.Context())
-	updates, done := make(chan http.Update, 100), make(chan error, 1)
+	updates, done := make(chan manifest.Update, 100), make(chan error, 1)
 	source := http.New(http.Config{
 		URL: first.URL + "/pods?x=1", NodeName: "n1", Period: 10 * time.Millisecond, Header: map[string][]string{"x-token": {secret}},
 	})
-	go func() { done <- source.Run(ctx, func(u http.Update) { updates <- u }) }()
-	require.Equal(t, http.Set, (<-updates).Kind)
-	require.Equal(t, http.Synced, (<-updates).Kind)
+	go func() { done <- source.Run(ctx, func(u manifest.Update) { updates <- u }) }()
+	require.Equal(t, manifest.Set, (<-updates).Kind)
+	require.Equal(t, manifest.Synced, (<-updates).Kind)
 	require.Empty(t, <-conditional, "no token for another server")
 	require.Equal(t, "Sun, 09 Sep 2001 01:46:40 GMT", <-conditional)
 	<-conditional // its answer, not modified, was read
@@ -58,7 +59,7 @@ func TestURLThatCannotBeAsked(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		source := http.New(http.Config{URL: u, NodeName: "n1", Period: time.Millisecond})
 		done := make(chan error, 1)
-		go func() { done <- source.Run(ctx, func(http.Update) { t.Error("told something") }) }()
+		go func() { done <- source.Run(ctx, func(manifest.Update) { t.Error("told something") }) }()
 		require.Eventually(t, func() bool { return source.State().Err != nil }, 10*time.Second, time.Millisecond)
 		require.NotContains(t, source.State().Err.Error(), secret)
 		stop(errors.New("test is over"))

@@ -82,7 +82,7 @@ func (s *Source) State() State {
 // changes, until ctx ends; then it returns the cause. Run may be called again
 // afterwards, and then emits all pods again. emit must not block for long:
 // nothing else is seen meanwhile.
-func (s *Source) Run(ctx context.Context, emit func(Update)) error {
+func (s *Source) Run(ctx context.Context, emit func(manifest.Update)) error {
 	if c, ok := s.cfg.Client.(interface{ CloseIdleConnections() }); ok {
 		defer c.CloseIdleConnections()
 	}
@@ -100,7 +100,7 @@ func (s *Source) Run(ctx context.Context, emit func(Update)) error {
 		}
 		if err == nil && !synced {
 			synced = true
-			emit(Update{Kind: Synced, Seen: time.Now()})
+			emit(manifest.Update{Kind: manifest.Synced, Seen: time.Now()})
 		}
 		s.note(ctx, err)
 		if err := sleep(ctx, s.cfg.Period); err != nil {
@@ -109,7 +109,7 @@ func (s *Source) Run(ctx context.Context, emit func(Update)) error {
 	}
 }
 
-func isSet(u Update) bool { return u.Kind == Set }
+func isSet(u manifest.Update) bool { return u.Kind == manifest.Set }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -123,7 +123,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // look asks once. With an error nothing changes.
-func (s *Source) look(ctx context.Context) ([]Update, error) {
+func (s *Source) look(ctx context.Context) ([]manifest.Update, error) {
 	a, err := s.fetch(ctx, s.known)
 	switch {
 	case err != nil:

@@ -3,48 +3,10 @@ package http
 import (
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flowlet/flowlet/internal/manifest"
 )
-
-// Kind says what an Update tells.
-type Kind uint8
-
-const (
-	// Set says that the pod is desired, as given.
-	Set Kind = iota + 1
-	// Gone says that the pod is not desired any more.
-	Gone
-	// Synced says that all that the URL serves has been told once. It comes
-	// once in a Run and has no other fields but Seen.
-	Synced
-)
-
-// String is the kind in lower case.
-func (k Kind) String() string {
-	switch k {
-	case Set:
-		return "set"
-	case Gone:
-		return "gone"
-	case Synced:
-		return "synced"
-	}
-	return "unknown"
-}
-
-// Update is one fact. It is immutable, and so is the pod.
-type Update struct {
-	Kind     Kind
-	Path     string    // the URL, without what may be secret in it
-	UID      types.UID // of the pod
-	FullName string    // namespace/name of the pod
-	Pod      *v1.Pod   // Set: the pod; Gone: the last one that was set
-	Revision string    // changes exactly when what the user wrote changes
-	Seen     time.Time // when the source saw it
-}
 
 // State is what the source makes of its URL. It is a snapshot.
 type State struct {
@@ -73,16 +35,8 @@ type version struct {
 	clash string // the conflict
 }
 
-func (v *version) uid() types.UID { return v.Pod.UID }
-
-func (v *version) fullName() string { return v.Pod.Namespace + "/" + v.Pod.Name }
-
-func (v *version) update(kind Kind, path string, now time.Time) Update {
-	return Update{Kind: kind, Path: path, UID: v.uid(), FullName: v.fullName(), Pod: v.Pod, Revision: v.Revision, Seen: now}
-}
-
 func (v *version) status() PodStatus {
 	return PodStatus{
-		UID: v.uid(), FullName: v.fullName(), Revision: v.Revision, Since: v.seen, Warnings: v.Warnings, Conflict: v.clash,
+		UID: v.UID(), FullName: v.FullName(), Revision: v.Revision, Since: v.seen, Warnings: v.Warnings, Conflict: v.clash,
 	}
 }

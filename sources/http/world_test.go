@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/sources/http"
 )
 
@@ -38,7 +39,7 @@ type world struct {
 	err     error // instead of an answer
 	hang    bool  // until the request ends
 	asked   []*nethttp.Request
-	updates []http.Update
+	updates []manifest.Update
 	logs    []string
 
 	source *http.Source
@@ -75,7 +76,7 @@ func (w *world) run() {
 	ctx, stop := context.WithCancelCause(context.Background())
 	w.stop, w.done = stop, make(chan error, 1)
 	go func() {
-		w.done <- w.source.Run(ctx, func(u http.Update) {
+		w.done <- w.source.Run(ctx, func(u manifest.Update) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.updates = append(w.updates, u)
@@ -112,7 +113,7 @@ func (w *world) told() []string {
 	out := []string{}
 	for _, u := range w.updates {
 		line := u.Kind.String()
-		if u.Kind != http.Synced {
+		if u.Kind != manifest.Synced {
 			require.Equal(w.t, shown, u.Path)
 			line += " " + u.FullName + " " + u.Pod.Spec.Containers[0].Image
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/flowlet/flowlet/sources/pleg"
 	"github.com/flowlet/flowlet/stages"
 	"github.com/flowlet/flowlet/stages/admit"
-	"github.com/flowlet/flowlet/stages/graph"
 	"github.com/flowlet/flowlet/stages/status"
 )
 
@@ -53,7 +52,6 @@ type Agent struct {
 	PLEG    *pleg.Source
 	Records *podstore.Records
 	Runtime *RuntimeInfo
-	Graph   *graph.Config
 
 	domain   *stages.Domain
 	pipeline *stages.Pipeline
@@ -79,10 +77,9 @@ func New(p Parts) *Agent {
 	a.PLEG = pleg.New(pleg.Config{
 		Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, Finish: made.Finish, SkipEvents: p.SkipEvents,
 	})
-	a.Graph = graphConfig(p.Config)
 	ledger := admit.NewLedger(p.Node.Admission)
 	a.domain, a.pipeline, a.Engine = stages.New(stages.Config{
-		Graph:     a.Graph,
+		Graph:     graphConfig(p.Config),
 		Work:      a.work(p, ledger, made),
 		Store:     a.Store,
 		Ledger:    ledger,

@@ -6,45 +6,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/pipeline"
-	"github.com/flowlet/flowlet/sources/file"
-	"github.com/flowlet/flowlet/sources/http"
 	"github.com/flowlet/flowlet/stages"
 )
 
-type manifests struct{ *file.Source }
+// StaticPods is a source of manifests: a directory, or a URL.
+type StaticPods interface {
+	Name() string
+	Run(ctx context.Context, emit func(manifest.Update)) error
+}
 
-// Manifests gives the manifest source s the shape of the pipeline.
-func Manifests(s *file.Source) Source { return manifests{s} }
+type manifests struct{ StaticPods }
+
+// Manifests gives a source of manifests the shape of the pipeline.
+func Manifests(s StaticPods) Source { return manifests{s} }
 
 // Run implements pipeline.Source.
 func (m manifests) Run(ctx context.Context, emit func(stages.Event)) error {
-	return m.Source.Run(ctx, func(u file.Update) { emit(event(m.Name(), u)) })
+	return m.StaticPods.Run(ctx, func(u manifest.Update) { emit(event(m.Name(), u)) })
 }
 
-// served gives the manifest URL the shape of the pipeline.
-type served struct{ *http.Source }
-
-// Run implements pipeline.Source.
-func (m served) Run(ctx context.Context, emit func(stages.Event)) error {
-	return m.Source.Run(ctx, func(u http.Update) {
-		emit(event(m.Name(), file.Update{
-			Kind: file.Kind(u.Kind), Path: u.Path, UID: u.UID, FullName: u.FullName, Pod: u.Pod, Revision: u.Revision, Seen: u.Seen,
-		}))
-	})
-}
-
-// event says what a source of static pods tells. Both kinds of sources count
-// their kinds of updates alike.
-func event(source string, u file.Update) stages.Event {
+func event(source string, u manifest.Update) stages.Event {
 	ev := stages.Event{Key: pod.KeyOf(u.UID), Source: source, Seen: u.Seen}
 	switch u.Kind {
-	case file.Synced:
+	case manifest.Synced:
 		ev.Topic = pipeline.Synced(source)
-	case file.Gone:
+	case manifest.Gone:
 		ev.Change = pod.SpecGone{Source: source, At: u.Seen}
-	case file.Set:
+	case manifest.Set:
 		ev.Change = pod.SpecSet{Spec: &pod.Spec{Pod: u.Pod, Source: source, Path: u.Path, Seen: u.Seen, Sum: sum(u.Revision)}}
 	}
 	return ev

@@ -143,7 +143,7 @@ func (d *daemon) buildSources() []Source {
 			URL: k.StaticPodURL, Header: k.StaticPodURLHeader, NodeName: d.config.NodeName,
 			Period: k.HTTPCheckFrequency.Duration, Runs: runs, Log: d.log,
 		})
-		sources = append(sources, served{d.url})
+		sources = append(sources, Manifests(d.url))
 	}
 	return sources
 }
