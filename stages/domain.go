@@ -147,24 +147,24 @@ func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 		d.forget(k, s)
 		return pipeline.Next{Forget: true}
 	}
-	d.reborn(k, s)
-	d.reserve(k, s)
-	d.put(now, podstore.View{Key: k, State: s, Memo: memo})
+	old, _ := d.Store.Get(k)
+	d.reborn(old.State, s)
+	d.reserve(old.State, s)
+	d.put(now, old, podstore.View{Key: k, State: s, Memo: memo})
 	return pipeline.Next{Wake: wake, Reads: w.topics}
 }
 
 // reborn ends what the store and the ledger hold of an earlier life of the UID.
-func (d *Domain) reborn(k pod.Key, s *pod.State) {
-	if old, ok := d.Store.Get(k); ok && old.State.Incarnation != s.Incarnation && d.Ledger.Release(old.State) {
+func (d *Domain) reborn(old, s *pod.State) {
+	if old != nil && old.Incarnation != s.Incarnation && d.Ledger.Release(old) {
 		d.topic(topicLedger)
 	}
 }
 
 // reserve keeps the ledger in line with the pod's phase. The room of a running
 // pod is entered at its first step: that is how it gets it after a restart.
-func (d *Domain) reserve(k pod.Key, s *pod.State) {
-	old, ok := d.Store.Get(k)
-	if s.Spec == nil || ok && old.State.Spec == s.Spec && old.State.Phase == s.Phase && old.State.Incarnation == s.Incarnation {
+func (d *Domain) reserve(old, s *pod.State) {
+	if s.Spec == nil || old != nil && old.Spec == s.Spec && old.Phase == s.Phase && old.Incarnation == s.Incarnation {
 		return
 	}
 	switch {
@@ -177,8 +177,7 @@ func (d *Domain) reserve(k pod.Key, s *pod.State) {
 	}
 }
 
-func (d *Domain) put(now time.Time, v podstore.View) {
-	old, _ := d.Store.Get(v.Key)
+func (d *Domain) put(now time.Time, old, v podstore.View) {
 	if v.State.Spec != nil {
 		v.Status = d.status(now, v, old.Status)
 	}

@@ -205,7 +205,8 @@ func (b *builder) condemned(spec *v1.Container, c pod.Container) stop {
 	if why == "" {
 		return stop{}
 	}
-	if pod.Restarts(b.s.Pod(), spec, b.isInit(spec.Name), pod.Container{State: pod.Exited, Exit: pod.Exit{Code: 137}}) {
+	init := slices.ContainsFunc(b.s.Pod().Spec.InitContainers, func(c v1.Container) bool { return c.Name == spec.Name })
+	if pod.Restarts(b.s.Pod(), spec, init, pod.Container{State: pod.Exited, Exit: pod.Exit{Code: 137}}) {
 		why += ", will be restarted"
 	}
 	st := stop{c: c, why: why, since: of(probe.Liveness).Since}
@@ -216,15 +217,6 @@ func (b *builder) condemned(spec *v1.Container, c pod.Container) stop {
 		st.grace = *own
 	}
 	return st
-}
-
-func (b *builder) isInit(name string) bool {
-	for i := range b.s.Pod().Spec.InitContainers {
-		if b.s.Pod().Spec.InitContainers[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // prune removes dead containers but the newest of each name and the one before
