@@ -1,4 +1,4 @@
-// Package deps keeps modules required that the next parts are built on.
+// Package deps keeps modules required that are about to be used.
 package deps
 
 import (
