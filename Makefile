@@ -40,7 +40,7 @@ tidy:
 	@for m in $(MODULES); do echo "go mod tidy -diff $$m"; (cd $$m && go mod tidy -diff) || exit 1; done
 
 fmt: ## format all Go files
-	go tool -modfile=test/tools/dev/go.mod gofumpt -w $(GOFILES)
+	@go tool -modfile=test/tools/dev/go.mod gofumpt -w $(GOFILES)
 
 test: $(DEVNODE) ## everything: checks, unit and scenario tests with -race, critest and end-to-end tests (SKIP_E2E=1 leaves the last two out)
 	$(if $(SKIP_E2E),,$(DEVNODE) deps)

@@ -33,6 +33,10 @@ type Key struct {
 type Hold struct {
 	Until time.Time
 	Why   string
+	// OnTime says that nothing is missing: the stage is only not due before
+	// Until, and nobody is kept from anything by that. It decides nothing, and
+	// is for those who explain.
+	OnTime bool
 }
 
 // Node is one stage of a graph.

@@ -22,6 +22,8 @@ type Stage struct {
 	Class string   `json:"class,omitempty"`
 	// Left says that the newest graph lacks the stage: its run is only waited for.
 	Left bool `json:"left,omitempty"`
+	// OnTime says of a held stage that it is only not due yet.
+	OnTime bool `json:"onTime,omitempty"`
 
 	State   string    `json:"state"`
 	Since   time.Time `json:"since,omitzero"`
@@ -45,7 +47,7 @@ func FromGraph[F any](g *dag.Graph[F], m dag.Memo) []Stage {
 		if e, ok := m[n.ID]; ok {
 			s.remember(e)
 		}
-		s.Do, s.Owns, s.Class = n.Key.Do, n.Owns, n.Class
+		s.Do, s.Owns, s.Class, s.OnTime = n.Key.Do, n.Owns, n.Class, n.Hold.OnTime
 		stages = append(stages, s)
 	}
 	known := len(stages)

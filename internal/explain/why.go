@@ -56,9 +56,6 @@ type Block struct {
 	Blocks []string `json:"blocks,omitempty"` // the stages that wait for this one, directly or not
 }
 
-// nextCheck is the hold of a probe of which nothing is missing.
-const nextCheck = "next check"
-
 // Why returns the stages that keep a pod from getting further, and what each
 // of them waits for.
 func Why(now time.Time, s Subject) Report {
@@ -66,7 +63,7 @@ func Why(now time.Time, s Subject) Report {
 	for i := range s.Stages {
 		st := &s.Stages[i]
 		switch {
-		case st.is(dag.Done) || st.State == stateNew && st.Do == "", st.is(dag.Held) && st.Why == nextCheck:
+		case st.is(dag.Done) || st.State == stateNew && st.Do == "", st.is(dag.Held) && st.OnTime:
 			r.Done++
 		case st.is(dag.Waiting) && (st.Why == "" || anyBlocks(s.Stages, st.On)):
 			// explained by those it waits for

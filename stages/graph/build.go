@@ -133,6 +133,10 @@ func more(n int) string {
 	return " and " + strconv.Itoa(n) + " more"
 }
 
+// recordDelay keeps the state file out of the way of the pod's start. An agent
+// that is killed before finds all of such a pod in source and runtime.
+const recordDelay = time.Second
+
 // record keeps what the next run of the agent cannot learn elsewhere. Nothing
 // waits for it.
 func (b *builder) record() dag.ID {
@@ -141,8 +145,18 @@ func (b *builder) record() dag.ID {
 		return b.node(n, nil) // nothing that the source would not tell again
 	}
 	n.Key = recordSum(b.s).key("write state file")
+	if due := b.s.Admission.At.Add(recordDelay); b.untold() && !b.s.Admission.At.After(b.Now) { // the clock may have been set back
+		n.Hold = dag.Hold{Until: due, Why: "the pod is being started", OnTime: true}
+	}
 	s := b.s
 	return b.node(n, plain(func(ctx context.Context) error { return b.work.Records.Save(ctx, pod.RecordOf(s)) }))
+}
+
+// untold reports whether nothing has happened to the pod that only a state
+// file could tell the next run of the agent.
+func (b *builder) untold() bool {
+	over := func(c pod.Container) bool { return c.Ended() || c.Attempt > 0 }
+	return b.s.Phase == pod.Active && b.s.Removal == nil && !slices.ContainsFunc(b.s.Containers, over)
 }
 
 func recordSum(s *pod.State) sum {

@@ -42,7 +42,7 @@ func TestFirstCheckIsDueAtTheInitialDelayExactly(t *testing.T) {
 	require.False(t, n.Atomic)
 
 	s, _ = pod.Fold(s, probed("readiness", "passed"))
-	require.Equal(t, graph.NextCheck, node(t, s, graph.KindProbe, "c/readiness").Hold.Why)
+	require.True(t, node(t, s, graph.KindProbe, "c/readiness").Hold.OnTime)
 }
 
 func TestLivenessWaitsForStartup(t *testing.T) {
@@ -105,4 +105,16 @@ func TestReadinessIsCheckedOnWhilePodEnds(t *testing.T) {
 	s := fold(p, admitted, sandbox(true), container("c", 0, nil), pod.SpecGone{Source: pod.SourceFile, At: now})
 	require.Zero(t, node(t, s, graph.KindProbe, "c/liveness").Key)
 	require.NotZero(t, node(t, s, graph.KindProbe, "c/readiness").Key)
+}
+
+func TestStateFileStaysOutOfTheWayOfTheStart(t *testing.T) {
+	record := func(s *pod.State) dag.Node[pod.Facts] { return node(t, s, graph.KindRecord, "") }
+	starting := fold(aPod(), admitted, sandbox(true), container("c", 0, nil))
+	h := record(starting).Hold
+	require.Equal(t, starting.Admission.At.Add(time.Second), h.Until)
+	require.True(t, h.OnTime)
+
+	require.Zero(t, record(fold(aPod(), admitted, sandbox(true), container("c", 0, exited(0)))).Hold, "an end is kept at once")
+	require.Zero(t, record(fold(aPod(), admitted, sandbox(true), container("c", 1, nil))).Hold, "a restart is kept at once")
+	require.Zero(t, record(fold(aPod(), admitted, pod.SpecGone{Source: pod.SourceFile, At: now})).Hold, "a removal is kept at once")
 }

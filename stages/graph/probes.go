@@ -11,9 +11,8 @@ import (
 	"github.com/flowlet/flowlet/stages/probe"
 )
 
-// NextCheck is the reason of a hold until the next check of a probe of which
-// nothing is missing; it keeps nobody from anything.
-const NextCheck = "next check"
+// nextCheck is the reason of a hold until the next check of a probe.
+const nextCheck = "next check"
 
 // lookup returns what is known about the probes of a container name.
 func lookup(s *pod.State, name string) probe.Lookup {
@@ -59,9 +58,9 @@ func (b *builder) probe(spec *v1.Container, in probe.In) {
 		return
 	}
 	n.Key = newSum().str(in.ID).num(uint64(due.UnixNano())).key("check")
-	n.Hold = dag.Hold{Until: due, Why: NextCheck}
+	n.Hold = dag.Hold{Until: due, Why: nextCheck, OnTime: true}
 	if known.ID != in.ID || known.Verdict != probe.Passed && in.Kind != probe.Liveness {
-		n.Hold.Why = "the " + key.Kind + " probe has not passed; " + NextCheck
+		n.Hold.Why, n.Hold.OnTime = "the "+key.Kind+" probe has not passed; "+nextCheck, false
 	}
 	s := b.s
 	b.node(n, func(ctx context.Context) (pod.Facts, error) {

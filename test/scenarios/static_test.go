@@ -237,6 +237,8 @@ func TestStateFilesThatCannotBeWritten(t *testing.T) {
 	scenario(t, setup{}, func(n *node) {
 		n.write("s", manifest("s"))
 		n.untilRuns(3*time.Second, "s", "web")
+		n.pass(2 * time.Second)
+		require.Len(n, n.stateFiles(), 1)
 		n.kill()
 		pods := filepath.Join(n.root, "flowlet", "pods")
 		require.NoError(n, os.RemoveAll(pods))
@@ -258,7 +260,7 @@ func TestDamagedStateFile(t *testing.T) {
 	scenario(t, setup{}, func(n *node) {
 		n.write("s", manifest("s"))
 		n.untilRuns(3*time.Second, "s", "web")
-		n.pass(time.Second)
+		n.pass(2 * time.Second)
 		n.kill()
 		for _, path := range n.stateFiles() {
 			require.NoError(n, os.WriteFile(path, []byte(`{"version": 1, "uid`), 0o600))
