@@ -132,7 +132,7 @@ func (d *decision[F]) candidate(n *Node[F], e Entry) Entry {
 	}
 	if h := n.Hold; h.Why != "" && (h.Until.IsZero() || d.now.Before(h.Until)) {
 		d.lookAgain(h.Until)
-		to.State, to.Why, to.Until = Held, h.Why, h.Until
+		to.State, to.Why, to.Until, to.OnTime = Held, h.Why, h.Until, h.OnTime
 		return to
 	}
 	if o, ok := d.owner(n.Owns, func(ownership) bool { return true }); ok {

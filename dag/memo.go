@@ -53,6 +53,7 @@ type Entry struct {
 	Owns    string    // the object of the run in flight or wanted
 	Class   string
 	Atomic  bool
+	OnTime  bool // Held: nothing is missing, it is only not due before Until
 }
 
 // InFlight reports whether a run for this entry may be under way.

@@ -51,8 +51,8 @@ type Window struct{ From, To time.Time }
 // Spans turns the successive entries of some stages, in the order they came,
 // into spans within a window: what lies outside is cut off, and what had not
 // ended at its end is open. An entry with nothing but Since says that the
-// stage was forgotten then. Done is no span, and neither is a state that took
-// no time, except running. The spans come in the order they ended.
+// stage was forgotten then. Done is no span, and neither is being held
+// with nothing missing, nor a state that took no time, except running. The spans come in the order they ended.
 func Spans(entries iter.Seq2[dag.ID, dag.Entry], w Window) []Span {
 	var spans []Span
 	open := map[dag.ID]dag.Entry{}
@@ -78,7 +78,7 @@ func Spans(entries iter.Seq2[dag.ID, dag.Entry], w Window) []Span {
 
 // spanOf makes the span of e, which lasted until next.
 func spanOf(id dag.ID, e dag.Entry, next *dag.Entry, w Window) (Span, bool) {
-	if e.State == dag.Done || forgotten(e) {
+	if e.State == dag.Done || e.OnTime || forgotten(e) {
 		return Span{}, false
 	}
 	s := Span{

@@ -47,7 +47,7 @@ func FromGraph[F any](g *dag.Graph[F], m dag.Memo) []Stage {
 		if e, ok := m[n.ID]; ok {
 			s.remember(e)
 		}
-		s.Do, s.Owns, s.Class, s.OnTime = n.Key.Do, n.Owns, n.Class, n.Hold.OnTime
+		s.Do, s.Owns, s.Class = n.Key.Do, n.Owns, n.Class
 		stages = append(stages, s)
 	}
 	known := len(stages)
@@ -65,7 +65,7 @@ func FromGraph[F any](g *dag.Graph[F], m dag.Memo) []Stage {
 
 func (s *Stage) remember(e dag.Entry) {
 	s.State, s.Since, s.Until, s.Attempt = e.State.String(), e.Since, e.Until, e.Attempt
-	s.Owns, s.Class, s.Why, s.On = e.Owns, e.Class, e.Why, names(e.On)
+	s.Owns, s.Class, s.Why, s.On, s.OnTime = e.Owns, e.Class, e.Why, names(e.On), e.OnTime
 	if e.Err != nil {
 		s.Error, s.Reason = e.Err.Error(), pod.ReasonOf(e.Err)
 	}
