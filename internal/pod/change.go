@@ -157,7 +157,11 @@ func (c Claimed) apply(s *State) {
 }
 
 func (s *State) remove(at time.Time) {
-	s.Removal = &Removal{At: at, Grace: s.Grace()}
+	grace := s.Grace()
+	if s.Verdict != nil {
+		grace = max(0, min(grace, s.KillBy().Sub(at))) // a removal makes no teardown longer
+	}
+	s.Removal = &Removal{At: at, Grace: grace}
 	s.Version++
 }
 

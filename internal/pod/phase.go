@@ -13,7 +13,7 @@ type Phase uint8
 const (
 	Pending   Phase = iota // wanted, not yet admitted; or only found
 	Active                 // admitted: made and kept running
-	Finishing              // completed or rejected: being taken down
+	Finishing              // completed, judged or rejected: being taken down
 	Finished               // taken down; what remains is there to be read
 	Deleting               // its source no longer wants it
 	Forgotten              // nothing is left
@@ -60,7 +60,7 @@ func wanted(s *State) Phase {
 	switch {
 	case s.Removal != nil:
 		return Deleting
-	case s.Admission.Done && !s.Admission.OK:
+	case s.Verdict != nil, s.Admission.Done && !s.Admission.OK:
 		return Finishing
 	case s.Spec != nil && Complete(s):
 		return Finishing

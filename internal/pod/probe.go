@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Verdict is what the results of a probe amount to.
-type Verdict string
+// ProbeVerdict is what the results of a probe amount to.
+type ProbeVerdict string
 
 // ProbeState is what is known about one probe of one container. It is made by
 // package stages/probe alone; the zero ProbeState knows nothing.
 type ProbeState struct {
-	ID      string    `json:"id"`                // the container that all of it is about
-	Verdict Verdict   `json:"verdict,omitempty"` // of the last threshold that was reached
-	Since   time.Time `json:"since,omitzero"`    // of the verdict
-	Last    Verdict   `json:"last,omitempty"`    // of the last result that counts, whatever the threshold
-	Count   int32     `json:"count,omitempty"`   // results like Last in a row
-	Checked time.Time `json:"checked,omitzero"`  // end of the last check, whatever its outcome
-	Due     time.Time `json:"due,omitzero"`      // of the next check; zero: none
-	Hold    bool      `json:"hold,omitempty"`    // no more checks of this container
+	ID      string       `json:"id"`                // the container that all of it is about
+	Verdict ProbeVerdict `json:"verdict,omitempty"` // of the last threshold that was reached
+	Since   time.Time    `json:"since,omitzero"`    // of the verdict
+	Last    ProbeVerdict `json:"last,omitempty"`    // of the last result that counts, whatever the threshold
+	Count   int32        `json:"count,omitempty"`   // results like Last in a row
+	Checked time.Time    `json:"checked,omitzero"`  // end of the last check, whatever its outcome
+	Due     time.Time    `json:"due,omitzero"`      // of the next check; zero: none
+	Hold    bool         `json:"hold,omitempty"`    // no more checks of this container
 }
 
 // Equal reports whether two states say the same.

@@ -22,6 +22,7 @@ type Record struct {
 	StartTime   time.Time         `json:"startTime,omitzero"`
 	Admission   *Admission        `json:"admission,omitempty"`
 	Removal     *Removal          `json:"removal,omitempty"`
+	Verdict     *Verdict          `json:"verdict,omitempty"`
 	Finished    bool              `json:"finished,omitempty"`
 	Restarts    map[string]uint32 `json:"restarts,omitempty"`
 	Crashes     map[string]Crash  `json:"crashes,omitempty"`
@@ -34,7 +35,7 @@ func RecordOf(s *State) Record {
 	r := Record{
 		Version: RecordVersion, UID: s.Identity.UID, Incarnation: s.Incarnation,
 		Name: s.Identity.Name, Namespace: s.Identity.Namespace, Source: s.Source(),
-		StartTime: s.StartTime, Removal: s.Removal, Finished: s.Phase == Finished,
+		StartTime: s.StartTime, Removal: s.Removal, Verdict: s.Verdict, Finished: s.Phase == Finished,
 		Restarts: maps.Clone(s.Restarts), Crashes: s.Crashes, Probes: probeRecords(s.Probes),
 	}
 	if s.Admission.Done {
@@ -73,6 +74,9 @@ func (c Restored) apply(s *State) {
 	}
 	if s.Removal == nil {
 		s.Removal = r.Removal
+	}
+	if s.Verdict == nil {
+		s.Verdict = r.Verdict
 	}
 	if s.Restarts == nil {
 		s.Restarts = r.Restarts

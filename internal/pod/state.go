@@ -61,6 +61,7 @@ type State struct {
 	Spec      *Spec // nil: found in the runtime or in a state file only
 	Next      *Spec // the UID came back while it was ending
 	Removal   *Removal
+	Verdict   *Verdict // the node ends the pod
 	Admission Admission
 	StartTime time.Time // when the agent first accepted the pod
 	Born      time.Time // of a life that followed another: looks that began before it show that one

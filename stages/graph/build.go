@@ -141,7 +141,7 @@ const recordDelay = time.Second
 // waits for it.
 func (b *builder) record() dag.ID {
 	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindRecord}, Owns: "record", Class: "state"}
-	if !b.s.Admission.Done && b.s.Removal == nil {
+	if !b.s.Admission.Done && b.s.KillBy().IsZero() {
 		return b.node(n, nil) // nothing that the source would not tell again
 	}
 	n.Key = recordSum(b.s).key("write state file")
@@ -156,13 +156,13 @@ func (b *builder) record() dag.ID {
 // file could tell the next run of the agent.
 func (b *builder) untold() bool {
 	over := func(c pod.Container) bool { return c.Ended() || c.Attempt > 0 }
-	return b.s.Phase == pod.Active && b.s.Removal == nil && !slices.ContainsFunc(b.s.Containers, over)
+	return b.s.Phase == pod.Active && !slices.ContainsFunc(b.s.Containers, over)
 }
 
 func recordSum(s *pod.State) sum {
 	d := newSum().num(uint64(s.Incarnation)).num(uint64(s.StartTime.UnixNano())).num(uint64(s.Phase / pod.Finished))
-	if s.Removal != nil {
-		d = d.num(uint64(s.Removal.Deadline().UnixNano()))
+	if by := s.KillBy(); !by.IsZero() {
+		d = d.num(uint64(by.UnixNano()))
 	}
 	for _, c := range s.Containers {
 		if c.Ended() || c.Attempt > 0 {

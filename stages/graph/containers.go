@@ -185,12 +185,12 @@ func policyOf(p *plan, ref string) v1.PullPolicy {
 	return policy
 }
 
-// deadline of the teardown: the removal's, or for a pod that completed its
+// deadline of the teardown: the removal's or the verdict's, or for a pod that completed its
 // grace from the end of its last regular container on (of its init containers,
 // where none of those ran), so that the ends of sidecars do not move it.
 func (b *builder) deadline() time.Time {
-	if b.s.Removal != nil {
-		return b.s.Removal.Deadline()
+	if by := b.s.KillBy(); !by.IsZero() {
+		return by
 	}
 	p := b.s.Pod()
 	last := b.lastEnd(p.Spec.Containers)

@@ -11,6 +11,7 @@ import (
 
 // down is what the teardown of a pod ends in.
 type down struct {
+	first   []dag.ID // what the stops come after
 	observe dag.ID
 	stops   []dag.ID
 	ends    []dag.ID // sandbox stopped, volumes unmounted, cgroup removed
@@ -18,23 +19,31 @@ type down struct {
 	sandbox dag.ID
 }
 
-// finish is the graph of a pod that completed or was rejected: everything of
-// it that runs or is mounted is taken down, what can be read stays.
+// finish is the graph of a pod that completed, or that the node ends or
+// rejected: everything of it that runs or is mounted is taken down, what can be
+// read stays. A verdict is kept before anything is stopped, so that an agent
+// that is killed between the two makes the next one start nothing again; where
+// it cannot be kept the pod ends all the same.
 func (b *builder) finish() {
-	d := b.down(b.s.Phase == pod.Finished)
+	record := b.record()
+	d := down{}
+	if b.s.Verdict != nil {
+		d.first = []dag.ID{record}
+	}
+	b.down(&d, b.s.Phase == pod.Finished)
 	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindSettle}, Need: d.ends}
 	if b.s.Phase == pod.Finishing {
 		n.Key = b.life().key("settle")
 	}
 	b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Settled{}}, nil })
-	b.record()
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }
 
 // remove is the graph of a pod that its source no longer wants: nothing of it
 // is left at the end.
 func (b *builder) remove() {
-	d := b.down(false)
+	d := down{}
+	b.down(&d, false)
 	containers := b.containersRemove(d)
 	sandboxes := b.sandboxRemove(containers, d.sandbox)
 	s := b.s
@@ -58,14 +67,14 @@ func (b *builder) remove() {
 // down stops containers, sidecars after the others and in reverse order, then
 // the sandbox, then unmounts, then removes the cgroup. finished: all of that
 // was done before.
-func (b *builder) down(finished bool) down {
-	d := down{observe: b.observe()}
+func (b *builder) down(d *down, finished bool) {
+	d.observe = b.observe()
 	apps, sidecars := b.teardownOrder()
 	for _, name := range apps {
-		d.stops = append(d.stops, b.end(name, nil, d.observe))
+		d.stops = append(d.stops, b.end(name, d.first, d.observe))
 	}
 	for _, name := range sidecars {
-		d.stops = append(d.stops, b.end(name, slices.Clone(d.stops), d.observe))
+		d.stops = append(d.stops, b.end(name, slices.Concat(d.first, d.stops), d.observe))
 	}
 	d.sandbox = b.sandboxStop("", append(slices.Clone(d.stops), d.observe))
 	key := b.life().key
@@ -82,7 +91,6 @@ func (b *builder) down(finished bool) down {
 		Key: key("remove cgroup"), Class: KindCgroup,
 	}, plain(func(ctx context.Context) error { return b.work.Cgroups.Remove(ctx, s) }))
 	d.ends = []dag.ID{d.sandbox, d.unmount, cgroup}
-	return d
 }
 
 // mounting are the volumes, with nothing to do: a mount that was under way when

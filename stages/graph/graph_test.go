@@ -412,3 +412,22 @@ func TestOutdatedContainerThatWasNeverStartedIsReplaced(t *testing.T) {
 	made := container("c", 0, func(c *pod.Container) { c.State, c.Hash = pod.Created, "c=old" })
 	require.Contains(t, look(fold(aPod(), admitted, sandbox(true), made), world{})["container[c]"], "start attempt 1")
 }
+
+func judged(grace time.Duration) pod.Change {
+	return pod.Judged{Verdict: pod.Verdict{Reason: "Evicted", At: now.Add(-time.Second), Grace: &grace}}
+}
+
+func TestVerdictIsKeptBeforeAnythingIsStopped(t *testing.T) {
+	s := fold(aPod(), admitted, sandbox(true), container("c", 0, nil), judged(time.Minute))
+	got := look(s, world{})
+	require.Equal(t, "queued: write state file", got["record"])
+	require.Equal(t, "waiting: stop c-0: Stopping container c", got["stop[c]"])
+
+	g := graph.Build(graph.In{Now: now, State: s, World: world{}, Config: config()}, nil)
+	memo, _, _, _ := dag.Decide(now, nil, g)
+	record := memo[dag.ID{Kind: graph.KindRecord}]
+	record.State, record.Err, record.Until = dag.Failed, fmt.Errorf("disk full"), now.Add(time.Hour)
+	memo[dag.ID{Kind: graph.KindRecord}] = record
+	memo, _, _, _ = dag.Decide(now, memo, g)
+	require.Equal(t, dag.Queued, memo[dag.ID{Kind: graph.KindStop, Of: "c"}].State, "a full disk keeps no pod from ending")
+}

@@ -27,7 +27,7 @@ func node(t *testing.T, s *pod.State, kind, of string) dag.Node[pod.Facts] {
 	return n
 }
 
-func probed(kind string, verdict pod.Verdict) pod.Change {
+func probed(kind string, verdict pod.ProbeVerdict) pod.Change {
 	return pod.Probed{Probe: pod.ProbeKey{Container: "c", Kind: kind}, State: pod.ProbeState{
 		ID: "c-0", Verdict: verdict, Since: now.Add(-10 * time.Second), Checked: now.Add(-10 * time.Second), Due: now.Add(time.Second),
 	}}

@@ -61,7 +61,7 @@ func (o Outcome) counts() bool { return o == Success || o == Warning || o == Fai
 
 // Verdict is what the results of a probe amount to. Unknown means that no
 // threshold was reached: then a container is alive, not started and not ready.
-type Verdict = pod.Verdict
+type Verdict = pod.ProbeVerdict
 
 // The verdicts.
 const (

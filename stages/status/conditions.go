@@ -47,9 +47,10 @@ func (c *computation) conditions() {
 	c.condition(c.ready(containers))
 	c.condition(containers)
 	c.condition(verdict{kind: v1.PodScheduled, ok: true})
-	disrupted := c.Verdict != nil && c.Verdict.Disruption && over(c.out.Phase)
+	v := c.State.Verdict
+	disrupted := v != nil && v.Disruption && over(c.out.Phase)
 	if disrupted {
-		c.condition(verdict{v1.DisruptionTarget, true, v1.PodReasonTerminationByKubelet, c.Verdict.Message})
+		c.condition(verdict{v1.DisruptionTarget, true, v1.PodReasonTerminationByKubelet, v.Message})
 	}
 	for i := range c.Prev.Conditions {
 		pc := &c.Prev.Conditions[i]

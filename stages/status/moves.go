@@ -39,11 +39,25 @@ func Tell(r pod.Recorder, was, now Look) {
 	if a := now.State.Admission; a.Done && !a.OK && (was.State == nil || !was.State.Admission.Done) {
 		t.warn("", a.Reason, a.Message)
 	}
+	t.judged(was.State)
 	for id, e := range now.Memo {
 		if before := was.Memo[id]; e.State != before.State || e.Attempt != before.Attempt || !e.Until.Equal(before.Until) {
 			t.moved(id, before, e)
 		}
 	}
+}
+
+// judged tells why the node ends the pod; not again after a restart of the agent.
+func (t teller) judged(was *pod.State) {
+	v := t.s.Verdict
+	if v == nil || was == nil || was.Verdict != nil {
+		return
+	}
+	kind := v1.EventTypeWarning
+	if v.Reason == pod.ReasonDeadlineExceeded {
+		kind = v1.EventTypeNormal
+	}
+	t.r.Event(t.p, "", kind, v.Reason, v.Message)
 }
 
 type teller struct {

@@ -26,6 +26,10 @@ func TestMovesAreToldOnce(t *testing.T) {
 	base, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: p}})
 	rejected, _ := pod.Fold(base, pod.Rejected{Reason: "OutOfcpu", Message: "too much"})
 	second, _ := pod.Fold(base, pod.Observed{Sandboxes: []pod.Sandbox{{ID: "s"}}})
+	judged := func(reason string) *pod.State {
+		s, _ := pod.Fold(base, pod.Judged{Verdict: pod.Verdict{Reason: reason, Message: "over"}})
+		return s
+	}
 	broken := errors.New("broken")
 	failed := dag.Entry{State: dag.Failed, Err: broken, Attempt: 1, Until: time.Unix(9, 0)}
 	for want, tt := range map[string]struct {
@@ -33,7 +37,9 @@ func TestMovesAreToldOnce(t *testing.T) {
 		entry dag.Entry
 		state *pod.State
 	}{
-		"Warning OutOfcpu : too much": {state: rejected},
+		"Warning OutOfcpu : too much":    {state: rejected},
+		"Warning Evicted : over":         {state: judged("Evicted")},
+		"Normal DeadlineExceeded : over": {state: judged("DeadlineExceeded")},
 		"Warning BackOff spec.containers{c}: Back-off restarting failed container c in pod p_ns(u)": {
 			id: dag.ID{Kind: "container", Of: "c"}, entry: dag.Entry{State: dag.Held, Why: "crash-loop back-off 10s"},
 		},

@@ -31,9 +31,8 @@ func over(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed
 // phase back while something may run. Of a finished pod nothing can: at a
 // restart of the agent it may still look so, before all is looked at again.
 func (c *computation) judge() {
-	if c.Verdict != nil {
-		c.out.Phase = v1.PodFailed
-		c.out.Reason, c.out.Message = c.Verdict.Reason, c.Verdict.Message
+	if v := c.State.Verdict; v != nil {
+		c.out.Phase, c.out.Reason, c.out.Message = v1.PodFailed, v.Reason, v.Message
 	}
 	if over(c.out.Phase) && c.State.Phase != pod.Finished && c.mayRun() {
 		c.out.Reason, c.out.Message = "", ""

@@ -42,15 +42,6 @@ type In struct {
 	// Probes tells what the probes of a running container found; nil: no
 	// container has probes.
 	Probes func(c *v1.Container, id string) (started, ready bool)
-	// Verdict is why the node ends the pod (eviction, deadline), or nil.
-	Verdict *Verdict
-}
-
-// Verdict is a reason of the node's own to end a pod, which then has failed.
-type Verdict struct {
-	Reason     string // Evicted, DeadlineExceeded, Preempting …
-	Message    string
-	Disruption bool // tell it in the condition DisruptionTarget too
 }
 
 // Compute returns the status of a pod; the zero status for one without a spec.
@@ -123,7 +114,7 @@ func (c *computation) ended() bool {
 		return true
 	case s.Phase < pod.Finishing || c.mayRun():
 		return false
-	case s.Phase == pod.Finishing && c.Verdict == nil:
+	case s.Phase == pod.Finishing && s.Verdict == nil:
 		return false // its phase comes from how its containers ended
 	}
 	for i := range s.Sandboxes {

@@ -27,7 +27,6 @@ type world struct {
 	changes []pod.Change
 	memo    dag.Memo
 	prev    *v1.PodStatus
-	verdict *status.Verdict
 	probes  func(*v1.Container, string) (bool, bool)
 }
 
@@ -62,7 +61,7 @@ func (w *world) compute() v1.PodStatus {
 	}
 	return status.Compute(status.In{
 		Now: at(100), State: s, Memo: w.memo, Runtime: "containerd", HostIPs: []string{"192.0.2.1", "2001:db8::1"},
-		Prev: w.prev, Verdict: w.verdict, Probes: w.probes,
+		Prev: w.prev, Probes: w.probes,
 	})
 }
 
@@ -381,7 +380,7 @@ func TestRejection(t *testing.T) {
 func TestVerdictWaitsForTheContainers(t *testing.T) {
 	w := newWorld().with(admitted, ready, seen(running("web", 0)))
 	w.prev = &v1.PodStatus{Phase: v1.PodRunning}
-	w.verdict = &status.Verdict{Reason: "Evicted", Message: "low on memory", Disruption: true}
+	w.with(pod.Judged{Verdict: pod.Verdict{Reason: "Evicted", Message: "low on memory", Disruption: true, At: at(50)}})
 	got := w.compute()
 	require.Equal(t, v1.PodRunning, got.Phase)
 	require.Empty(t, got.Reason)
