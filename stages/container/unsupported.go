@@ -32,7 +32,6 @@ func Unsupported(p *v1.Pod) []string {
 		path string
 		set  bool
 	}{
-		{"spec.activeDeadlineSeconds", p.Spec.ActiveDeadlineSeconds != nil},
 		{"spec.hostUsers", p.Spec.HostUsers != nil && !*p.Spec.HostUsers},
 		{"spec.runtimeClassName", p.Spec.RuntimeClassName != nil && *p.Spec.RuntimeClassName != ""},
 		{"spec.imagePullSecrets", len(p.Spec.ImagePullSecrets) > 0},

@@ -22,7 +22,7 @@ type inputs struct {
 	images  map[string][]dag.ID
 	stops   map[string]dag.ID
 	inits   []dag.ID // the init containers so far, until the pod is initialized
-	hooked  []dag.ID // earlier containers with a postStart hook
+	after   []dag.ID // the active deadline, and earlier containers with a postStart hook
 }
 
 // container starts one container. It needs the pod's cgroup, which its request
@@ -33,7 +33,7 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	n := dag.Node[pod.Facts]{
 		ID:     dag.ID{Kind: u.kind(), Of: u.spec.Name},
 		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.images[u.spec.Image]),
-		After:  in.hooked,
+		After:  in.after,
 		Owns:   ownContainer(u.spec.Name),
 		Class:  "container",
 		Atomic: true,
@@ -53,7 +53,7 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	id := b.effectNode(n, b.unlessRemoved(b.start(p, u)))
 	hooked, ok := b.postStart(u, id)
 	if ok {
-		in.hooked = append(in.hooked[:len(in.hooked):len(in.hooked)], id, hooked)
+		in.after = append(in.after[:len(in.after):len(in.after)], id, hooked)
 	}
 	if u.init {
 		in.inits = append(in.inits, id)

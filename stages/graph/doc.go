@@ -24,6 +24,7 @@ const (
 	KindObserve          = "observe"
 	KindAdmit            = "admit"
 	KindClaim            = "claim"
+	KindDeadline         = "deadline"
 	KindCgroup           = "cgroup"
 	KindDirs             = "dirs"
 	KindVolume           = "volume"

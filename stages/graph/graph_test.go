@@ -431,3 +431,22 @@ func TestVerdictIsKeptBeforeAnythingIsStopped(t *testing.T) {
 	memo, _, _, _ = dag.Decide(now, memo, g)
 	require.Equal(t, dag.Queued, memo[dag.ID{Kind: graph.KindStop, Of: "c"}].State, "a full disk keeps no pod from ending")
 }
+
+func TestActiveDeadlineCountsFromTheStartTime(t *testing.T) {
+	p := aPod(func(s *v1.PodSpec) { s.ActiveDeadlineSeconds = new(int64(90)) })
+	require.Zero(t, node(t, fold(p), graph.KindDeadline, "").Key, "not before the pod was admitted")
+
+	s := fold(p, admitted)
+	n := node(t, s, graph.KindDeadline, "")
+	require.Equal(t, s.StartTime.Add(90*time.Second), n.Hold.Until)
+	require.True(t, n.Hold.OnTime)
+	require.Equal(t, "waiting: make sandbox, attempt 0", look(s, world{})["sandbox"], "for its cgroup")
+
+	p.Spec.ActiveDeadlineSeconds = new(int64(60))
+	late := fold(p, admitted, container("c", 0, exited(1)), sandbox(true))
+	require.Equal(t, "queued: end the pod: its active deadline is over", look(late, world{})["deadline"])
+	for _, kind := range []string{graph.KindSandbox, graph.KindContainer} {
+		of := map[string]string{graph.KindContainer: "c"}[kind]
+		require.Contains(t, node(t, late, kind, of).After, dag.ID{Kind: graph.KindDeadline}, "nothing is made once the time is over")
+	}
+}

@@ -23,6 +23,7 @@ func (b *builder) run() {
 
 	observe := b.observe()
 	admit := b.admit(observe)
+	deadline := b.activeDeadline()
 	cgroup := b.cgroup(&p, admit)
 	dirs := b.dirs(&p, admit)
 	volumes := b.volumes(&p, dirs)
@@ -30,9 +31,9 @@ func (b *builder) run() {
 
 	stops := b.stops(&p, observe)
 	old := b.sandboxStop(p.sandbox.ID, values(stops, b.names()))
-	sandbox := b.sandbox(&p, observe, admit, cgroup, dirs, old)
+	sandbox := b.sandbox(&p, deadline, observe, admit, cgroup, dirs, old)
 
-	inputs := inputs{places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
+	inputs := inputs{after: deadline, places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
@@ -124,8 +125,8 @@ func mounts(c *v1.Container, volume string) bool {
 }
 
 // sandbox needs the volumes as little as the images: containers do.
-func (b *builder) sandbox(p *plan, needs ...dag.ID) dag.ID {
-	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindSandbox}, Need: needs, Owns: ownSandbox, Atomic: true}
+func (b *builder) sandbox(p *plan, after []dag.ID, needs ...dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindSandbox}, Need: needs, After: after, Owns: ownSandbox, Atomic: true}
 	if p.usable {
 		return b.node(n, nil)
 	}
