@@ -37,6 +37,8 @@ type Config struct {
 
 	// NoEvents, NoRuntimeConfig and NoStreams make those calls Unimplemented, as in older runtimes; see Containerd16.
 	NoEvents, NoRuntimeConfig, NoStreams bool
+	// NoFeatures makes Status name no handlers and no features, as in older runtimes; see Containerd16.
+	NoFeatures bool
 	// StreamBatch is the number of items in one message of a streaming list (default 5000, as in containerd).
 	StreamBatch int
 	// NameTaken is the code for a name that is in use: FailedPrecondition by default, as in containerd 2.
@@ -57,7 +59,7 @@ type Config struct {
 
 // Containerd16 makes c a runtime that lacks what containerd 1.6 lacks and answers as it does.
 func Containerd16(c Config) Config {
-	c.Version, c.NameTaken, c.NoEvents, c.NoRuntimeConfig, c.NoStreams = "1.6.20", codes.Unknown, true, true, true
+	c.Version, c.NameTaken, c.NoEvents, c.NoRuntimeConfig, c.NoStreams, c.NoFeatures = "1.6.20", codes.Unknown, true, true, true, true
 	return c
 }
 

@@ -32,7 +32,10 @@ func (r *runtimeServer) Status(ctx context.Context, _ *runtimeapi.StatusRequest)
 			}
 			resp := &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 				{Type: runtimeapi.RuntimeReady, Status: true}, network,
-			}}}
+			}}, Features: &runtimeapi.RuntimeFeatures{SupplementalGroupsPolicy: !r.cfg.NoFeatures}}
+			if r.cfg.NoFeatures {
+				return resp, nil
+			}
 			for _, name := range append([]string{""}, r.cfg.Handlers...) {
 				resp.RuntimeHandlers = append(resp.RuntimeHandlers, &runtimeapi.RuntimeHandler{
 					Name: name, Features: &runtimeapi.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true, UserNamespaces: true},

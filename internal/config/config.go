@@ -21,6 +21,8 @@ type Config struct {
 	NodeName string
 	// RootDir is absolute and clean.
 	RootDir string
+	// PrepareHost: the agent may set what pods need of the machine.
+	PrepareHost bool
 	// Kubelet holds the effective values: defaulted, every pointer that has a
 	// default is set.
 	Kubelet *kubeletconfig.KubeletConfiguration
@@ -133,7 +135,7 @@ func Load(flags *Flags) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Kubelet: l.kubelet, Gates: l.gates, origins: l.origins}
+	c := &Config{PrepareHost: flags.PrepareHost, Kubelet: l.kubelet, Gates: l.gates, origins: l.origins}
 	if c.NodeName, err = nodeName(flags.HostnameOverride); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,10 @@ type Flags struct {
 	RootDir string
 	// HostnameOverride (--hostname-override) is the node name.
 	HostnameOverride string
+	// PrepareHost (--prepare-host, by default true) lets the agent set what
+	// pods need of the machine: parameters of the kernel and the mount
+	// propagation of RootDir.
+	PrepareHost bool
 	// Kubeconfig (--kubeconfig) is refused: there is no API server source yet.
 	Kubeconfig string
 	// Version (--version) is "", "true" or "raw", as the kubelet's.
@@ -50,6 +54,8 @@ func AddFlags(fs *pflag.FlagSet) *Flags {
 	fs.StringVar(&f.PolicyFile, "policy", "", "file that sets slots, deadlines and back-off of the classes of work; read again when it changes")
 	fs.StringVar(&f.RootDir, "root-dir", DefaultRootDir, "directory for everything that the agent keeps")
 	fs.StringVar(&f.HostnameOverride, "hostname-override", "", "name of this node instead of the host name")
+	fs.BoolVar(&f.PrepareHost, "prepare-host", true,
+		"set kernel parameters and make --root-dir a shared mount, as the kubelet does; false leaves the machine as it is")
 	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "not supported in this release: the agent runs stand-alone")
 	fs.StringVar(&f.Version, "version", "", "print the version and exit")
 	fs.Lookup("version").NoOptDefVal = "true"

@@ -14,7 +14,8 @@ const (
 		healthzPort healthzBindAddress
 		cgroupDriver cgroupRoot cgroupsPerQOS failCgroupV1 failSwapOn
 		cpuCFSQuota cpuCFSQuotaPeriod podPidsLimit
-		oomScoreAdj
+		memorySwap.swapBehavior memoryThrottlingFactor memoryReservationPolicy
+		oomScoreAdj protectKernelDefaults singleProcessOOMKill allowedUnsafeSysctls
 		maxPods podsPerCore systemReserved kubeReserved enforceNodeAllocatable
 		clusterDNS clusterDomain resolvConf
 		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
@@ -51,7 +52,6 @@ const (
 		imageMinimumGCAge imageMaximumGCAge
 		imageGCHighThresholdPercent imageGCLowThresholdPercent
 		volumeStatsAggPeriod kubeletCgroups systemCgroups
-		singleProcessOOMKill
 		cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 		memoryManagerPolicy reservedMemory
 		topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions
@@ -60,13 +60,12 @@ const (
 		evictionHard evictionSoft evictionSoftGracePeriod
 		evictionPressureTransitionPeriod evictionMaxPodGracePeriod
 		evictionMinimumReclaim mergeDefaultEvictionSettings kernelMemcgNotification
-		enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains
-		memorySwap.swapBehavior memoryThrottlingFactor memoryReservationPolicy
+		enableControllerAttachDetach makeIPTablesUtilChains
 		containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
 		containerLogMonitorInterval
 		configMapAndSecretChangeDetectionStrategy
 		showHiddenMetricsForVersion
-		allowedUnsafeSysctls defaultPodSysctls volumePluginDir
+		defaultPodSysctls volumePluginDir
 		logging.vmodule
 		logging.options.text.splitStream logging.options.text.infoBufferSize
 		logging.options.json.splitStream logging.options.json.infoBufferSize
@@ -81,7 +80,8 @@ const (
 		tlsPrivateKeyFile resolvConf volumePluginDir podLogsDir`
 
 	// gatesActing are the feature gates whose value changes what flowlet does.
-	gatesActing = `KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages`
+	gatesActing = `
+		KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages CustomCPUCFSQuotaPeriod MemoryQoS`
 )
 
 func fieldSet(list string) map[string]bool {

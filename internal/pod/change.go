@@ -94,6 +94,28 @@ type RuntimeStatus struct {
 	Reason       string // why it is not ready, as the runtime words it
 	Message      string
 	Since        time.Time // of the last change of the above
+	Features     RuntimeFeatures
+}
+
+// RuntimeFeatures is what the container runtime says it can do.
+type RuntimeFeatures struct {
+	Known        bool // it was asked; else all below is unknown, and false
+	StrictGroups bool // supplementalGroupsPolicy Strict
+	Handlers     map[string]HandlerFeatures
+}
+
+// HandlerFeatures is what one of the runtime's handlers can do; the default
+// one has the empty name.
+type HandlerFeatures struct {
+	RecursiveReadOnly bool
+	UserNamespaces    bool
+}
+
+// Equal reports whether both say the same.
+func (r RuntimeStatus) Equal(o RuntimeStatus) bool {
+	return r.Ready == o.Ready && r.NetworkReady == o.NetworkReady && r.Reason == o.Reason && r.Message == o.Message &&
+		r.Since.Equal(o.Since) && r.Features.Known == o.Features.Known && r.Features.StrictGroups == o.Features.StrictGroups &&
+		maps.Equal(r.Features.Handlers, o.Features.Handlers)
 }
 
 func (RuntimeStatus) apply(*State) {}

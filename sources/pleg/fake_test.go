@@ -22,6 +22,7 @@ type fake struct {
 	containers map[string]*runtimeapi.ContainerStatus
 	of         map[string]string // sandbox by container
 	conditions []*runtimeapi.RuntimeCondition
+	handlers   []*runtimeapi.RuntimeHandler
 	streams    []chan *runtimeapi.ContainerEventResponse
 
 	down      bool
@@ -306,6 +307,8 @@ func (f *fake) Status(context.Context) (out *runtimeapi.StatusResponse, err erro
 	if err := f.enter("Status"); err != nil {
 		return nil, err
 	}
-	f.do(func() { out = &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: f.conditions}} })
+	f.do(func() {
+		out = &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: f.conditions}, RuntimeHandlers: f.handlers}
+	})
 	return out, nil
 }

@@ -248,7 +248,7 @@ func TestListsAreSlowOnlyWhileTheStreamIsOpen(t *testing.T) {
 		require.Error(t, h.StatusErr)
 		require.Equal(t, pod.RuntimeStatus{
 			NetworkReady: true, Reason: "ContainerRuntimeUnreachable", Message: "rpc error: code = Unavailable desc = connection refused",
-			Since: s.lastRuntime().Since,
+			Since: s.lastRuntime().Since, Features: pod.RuntimeFeatures{Known: true},
 		}, s.lastRuntime())
 
 		f.do(func() { f.down = false })
@@ -495,7 +495,7 @@ func TestRuntimeStatusIsToldWhenItChanges(t *testing.T) { // BC-44
 		defer end()
 		synctest.Wait()
 		start := time.Now()
-		require.Equal(t, pod.RuntimeStatus{Ready: true, Reason: "NetworkPluginNotReady", Message: "cni config uninitialized", Since: start}, s.lastRuntime())
+		require.Equal(t, pod.RuntimeStatus{Ready: true, Reason: "NetworkPluginNotReady", Message: "cni config uninitialized", Since: start, Features: pod.RuntimeFeatures{Known: true}}, s.lastRuntime())
 		later(time.Minute)
 		require.Len(t, s.topics, 2)
 		f.do(func() { f.conditions = f.conditions[:1] })
@@ -506,7 +506,15 @@ func TestRuntimeStatusIsToldWhenItChanges(t *testing.T) { // BC-44
 			f.conditions = append(slices.Clone(f.conditions), &runtimeapi.RuntimeCondition{Type: "NetworkReady", Status: true})
 		})
 		later(5 * time.Second)
-		require.Equal(t, pod.RuntimeStatus{Ready: true, NetworkReady: true, Since: time.Now()}, s.lastRuntime())
+		require.Equal(t, pod.RuntimeStatus{Ready: true, NetworkReady: true, Since: time.Now(), Features: pod.RuntimeFeatures{Known: true}}, s.lastRuntime())
 		require.Equal(t, []string{"runtime-ready", "net-ready"}, []string{s.topics[4].Topic, s.topics[5].Topic})
+
+		since := s.lastRuntime().Since
+		f.do(func() {
+			f.handlers = []*runtimeapi.RuntimeHandler{{Features: &runtimeapi.RuntimeHandlerFeatures{UserNamespaces: true}}, {Name: "kata"}}
+		})
+		later(5 * time.Second)
+		require.Equal(t, map[string]pod.HandlerFeatures{"": {UserNamespaces: true}, "kata": {}}, s.lastRuntime().Features.Handlers)
+		require.Equal(t, since, s.lastRuntime().Since, "it is as ready as before")
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -18,7 +19,7 @@ func (r *run) statuses(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if told == nil || now != *told {
+		if told == nil || !now.Equal(*told) {
 			told = &now
 			r.topic(TopicRuntime, now)
 			r.topic(TopicNetwork, now)
@@ -39,9 +40,12 @@ func (r *run) status(ctx context.Context, told *pod.RuntimeStatus) pod.RuntimeSt
 	var now pod.RuntimeStatus
 	if err != nil {
 		now.Reason, now.Message = "ContainerRuntimeUnreachable", err.Error()
-		now.NetworkReady = told != nil && told.NetworkReady
+		if told != nil {
+			now.NetworkReady, now.Features = told.NetworkReady, told.Features
+		}
 	} else {
 		now = statusOf(resp.GetStatus().GetConditions())
+		now.Features = crifact.Features(resp)
 	}
 	now.Since = time.Now()
 	if told != nil && told.Ready == now.Ready && told.NetworkReady == now.NetworkReady {

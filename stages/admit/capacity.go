@@ -3,6 +3,7 @@ package admit
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,10 +16,39 @@ import (
 )
 
 // Capacity detects what this machine has: cpu, memory, ephemeral storage (the
-// file system of the agent's root directory) and, where limited, pods; pods 0
-// means no limit.
+// file system of the agent's root directory), huge pages of each size and,
+// where limited, pods; pods 0 means no limit.
 func Capacity(root string, pods int64) (v1.ResourceList, error) {
-	return capacity("/proc", root, pods)
+	list, err := capacity("/proc", root, pods)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(list, hugePages("/sys/kernel/mm/hugepages"))
+	return list, nil
+}
+
+// hugePages reads how many huge pages of each size the kernel keeps, from
+// directories such as hugepages-2048kB.
+func hugePages(sys string) v1.ResourceList {
+	out := v1.ResourceList{}
+	dirs, _ := filepath.Glob(filepath.Join(sys, "hugepages-*kB")) // a kernel without huge pages has none
+	for _, dir := range dirs {
+		var kB int64
+		if _, err := fmt.Sscanf(filepath.Base(dir), "hugepages-%dkB", &kB); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "nr_hugepages"))
+		if err != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			continue
+		}
+		size := resource.NewQuantity(kB<<10, resource.BinarySI)
+		out[v1.ResourceName(v1.ResourceHugePagesPrefix+size.String())] = *resource.NewQuantity(n*kB<<10, resource.BinarySI)
+	}
+	return out
 }
 
 func capacity(proc, root string, pods int64) (v1.ResourceList, error) {
@@ -41,23 +71,28 @@ func capacity(proc, root string, pods int64) (v1.ResourceList, error) {
 	return list, nil
 }
 
-// memTotal reads the line "MemTotal:  123 kB", in bytes.
-func memTotal(path string) (int64, error) {
+// Swap detects how much swap this machine has, in bytes.
+func Swap() (int64, error) { return memInfo("/proc/meminfo", "SwapTotal:") }
+
+func memTotal(path string) (int64, error) { return memInfo(path, "MemTotal:") }
+
+// memInfo reads a line like "MemTotal:  123 kB", in bytes.
+func memInfo(path, line string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if rest, ok := strings.CutPrefix(sc.Text(), "MemTotal:"); ok {
+		if rest, ok := strings.CutPrefix(sc.Text(), line); ok {
 			kB, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("%s: MemTotal: %w", path, err)
+				return 0, fmt.Errorf("%s: %s %w", path, line, err)
 			}
 			return kB << 10, nil
 		}
 	}
-	return 0, fmt.Errorf("%s has no line MemTotal", path)
+	return 0, fmt.Errorf("%s has no line %s", path, strings.TrimSuffix(line, ":"))
 }
 
 // SafeSysctls returns the sysctls that any pod may set, since this kernel keeps

@@ -30,6 +30,20 @@ func TestCapacity(t *testing.T) {
 	require.ErrorContains(t, err, "ephemeral storage")
 }
 
+func TestHugePagesAreCapacity(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]string{"hugepages-2048kB": "3\n", "hugepages-1048576kB": "0\n", "hugepages-64kB": "odd"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "nr_hugepages"), []byte(n), 0o600))
+	}
+	got := admit.HugePagesIn(dir)
+	require.Len(t, got, 2)
+	two, one := got["hugepages-2Mi"], got["hugepages-1Gi"]
+	require.Equal(t, int64(6<<20), two.Value())
+	require.Zero(t, one.Value())
+	require.Empty(t, admit.HugePagesIn(filepath.Join(dir, "none")))
+}
+
 func TestSafeSysctlsByKernel(t *testing.T) {
 	require.Len(t, admit.SafeSysctlsOf("3.10.0-1160.el7"), 5)
 	require.Len(t, admit.SafeSysctlsOf("4.4.0"), 6)

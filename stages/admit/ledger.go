@@ -22,8 +22,9 @@ type Config struct {
 	// Sysctls are the names that pods may set; a name that ends in * is a
 	// prefix. See SafeSysctls.
 	Sysctls []string
-	// StrictGroups: the runtime supports supplementalGroupsPolicy Strict.
-	StrictGroups bool
+	// StrictGroups says whether the runtime supports supplementalGroupsPolicy
+	// Strict, once that is known; nil: it does not.
+	StrictGroups func() (yes, known bool)
 	// AppArmor: the host enforces AppArmor profiles.
 	AppArmor bool
 }
@@ -84,6 +85,9 @@ func (l *Ledger) Admit(_ context.Context, s *pod.State) (pod.Facts, error) {
 	e := newEntry(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.node.unknown(s.Pod()); err != nil {
+		return nil, err
+	}
 	if have, ok := l.entries[e.uid]; ok && have.incarnation == e.incarnation {
 		return pod.Facts{pod.Admitted{At: time.Now()}}, nil
 	}

@@ -44,6 +44,25 @@ func state(name string, changes ...func(*v1.Pod)) *pod.State {
 	return s
 }
 
+func TestStrictGroupsAreNotDecidedAboutBeforeTheRuntimeHasTold(t *testing.T) {
+	strict := v1.SupplementalGroupsPolicyStrict
+	s := state("a", func(p *v1.Pod) { p.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: &strict} })
+	var yes, known bool
+	c := node()
+	c.StrictGroups = func() (bool, bool) { return yes, known }
+	l := admit.NewLedger(c)
+	_, err := l.Admit(t.Context(), s)
+	require.ErrorContains(t, err, "has not told yet")
+	known = true
+	facts, err := l.Admit(t.Context(), s)
+	require.NoError(t, err)
+	require.IsType(t, pod.Rejected{}, facts[0])
+	yes = true
+	facts, err = l.Admit(t.Context(), s)
+	require.NoError(t, err)
+	require.IsType(t, pod.Admitted{}, facts[0])
+}
+
 func requests(pairs ...string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests = list(pairs...) }
 }

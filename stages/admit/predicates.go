@@ -1,16 +1,20 @@
 package admit
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/node/util/sysctl"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/flowlet/flowlet/dag"
 )
 
 // refusal is why the node does not take a pod, in the kubelet's words (v1.37.2).
@@ -90,11 +94,29 @@ func system(p *v1.Pod) *refusal {
 
 func (n *node) groups(p *v1.Pod) *refusal {
 	sc := p.Spec.SecurityContext
-	if n.StrictGroups || sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyStrict {
+	if sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyStrict {
 		return nil
+	}
+	if n.StrictGroups != nil {
+		if yes, known := n.StrictGroups(); yes || !known {
+			return nil // Admit waits until it is known
+		}
 	}
 	return refused("SupplementalGroupsPolicyNotSupported",
 		"SupplementalGroupsPolicy=%s is not supported in this node", *sc.SupplementalGroupsPolicy)
+}
+
+// unknown is the error while what a pod asks of the runtime is not known yet:
+// a rejection would be for good.
+func (n *node) unknown(p *v1.Pod) error {
+	sc := p.Spec.SecurityContext
+	if n.StrictGroups == nil || sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyStrict {
+		return nil
+	}
+	if _, known := n.StrictGroups(); known {
+		return nil
+	}
+	return dag.RetryAfter(errors.New("the container runtime has not told yet whether it supports supplementalGroupsPolicy Strict"), time.Second)
 }
 
 func (n *node) appArmor(p *v1.Pod) *refusal {

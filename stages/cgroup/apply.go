@@ -81,6 +81,7 @@ func (l *library) resources(v Values) *cgroups.Resources {
 		CpuQuota:        v.CPUQuota,
 		CpuPeriod:       v.CPUPeriod,
 		Memory:          v.Memory,
+		Unified:         v.Unified,
 	}
 	if l.tree.V2 {
 		r.CpuWeight = Weight(v.CPUShares)

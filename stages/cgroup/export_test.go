@@ -10,6 +10,9 @@ import (
 // PodUID reads a UID from a directory name.
 var PodUID = podUID
 
+// Reserve makes the manager protect requested memory.
+func (m *Manager) Reserve() { m.config.Limits.Memory = MemoryQoS{On: true, Tiered: true} }
+
 // OnPlainFiles makes directories of cgroup v2 without the kernel.
 func (m *Manager) OnPlainFiles() {
 	m.kernel.(*library).makeV2 = func(path string, _ *cgroups.Cgroup) error {

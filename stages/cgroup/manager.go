@@ -122,6 +122,9 @@ func (m *Manager) EnsureNode(ctx context.Context) error {
 	if !m.tree.has("memory") {
 		node.Memory = 0
 	}
+	if m.tree.V2 && !m.config.Limits.Memory.Reserves() {
+		node.Unified = map[string]string{memoryMin: "0", memoryLow: "0"} // it may have been otherwise before
+	}
 	var errs []error
 	for _, level := range []struct {
 		name   Name
@@ -141,17 +144,27 @@ func (m *Manager) EnsureNode(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SetBurstable gives the Burstable level the weight of the sum of its pods'
-// CPU requests.
-func (m *Manager) SetBurstable(_ context.Context, milliCPU int64) error {
+// SetDemand brings the levels above pods in line with what the pods request
+// together: the weight of the Burstable level and, where requested memory is
+// protected, the protection of its parents, without which that of a pod is none.
+func (m *Manager) SetDemand(_ context.Context, d Demand) error {
 	if m.isNop() {
 		return nil
 	}
-	name := qosLevel(m.base, corev1.PodQOSBurstable)
-	if err := m.kernel.apply(name, m.possible(Values{CPUShares: shares(milliCPU)})); err != nil {
-		return fmt.Errorf("setting the weight of cgroup %s: %w", name.Path(m.config.Driver), err)
+	base, burstable := d.levels(m.config.Limits.Memory)
+	var errs []error
+	for _, level := range []struct {
+		name   Name
+		values Values
+	}{{m.base, base}, {qosLevel(m.base, corev1.PodQOSBurstable), burstable}} {
+		if level.values.CPUShares == 0 && level.values.Unified == nil {
+			continue
+		}
+		if err := m.kernel.apply(level.name, m.possible(level.values)); err != nil {
+			errs = append(errs, fmt.Errorf("setting what cgroup %s weighs: %w", level.name.Path(m.config.Driver), err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // ParentFor returns the parent of the pod's containers as the runtime is told
@@ -211,6 +224,9 @@ func (m *Manager) possible(v Values) Values {
 	}
 	if !m.tree.has("hugetlb") {
 		v.HugePages = nil
+	}
+	if !m.tree.V2 || !m.tree.has("memory") {
+		v.Unified = nil
 	}
 	return v
 }

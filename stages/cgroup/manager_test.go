@@ -64,7 +64,7 @@ func TestWrittenValuesV1(t *testing.T) {
 	require.NoError(t, m.EnsureNode(t.Context()))
 	require.NoError(t, m.Ensure(t.Context(), pod("500m", "500m", "1Gi", "1Gi")))
 	require.NoError(t, m.Ensure(t.Context(), pod("500m", "500m", "1Gi", "1Gi")), "again")
-	require.NoError(t, m.SetBurstable(t.Context(), 3000))
+	require.NoError(t, m.SetDemand(t.Context(), cgroup.Demand{BurstableCPU: 3000}))
 	require.Empty(t, cmp.Diff(map[string]string{
 		"cpu/test/kubepods/cpu.shares":                                  "2048",
 		"cpu/test/kubepods/burstable/cpu.shares":                        "3072",
@@ -90,6 +90,8 @@ func TestWrittenValuesV2(t *testing.T) {
 		"test/kubepods/cpu.weight":                             "79",
 		"test/kubepods/memory.max":                             "8589934592",
 		"test/kubepods/pids.max":                               "1000",
+		"test/kubepods/memory.min":                             "0",
+		"test/kubepods/memory.low":                             "0",
 		"test/kubepods/besteffort/cpu.weight":                  "1",
 		"test/kubepods/burstable/hugetlb.2MB.max":              "4611686018427387904",
 		"test/kubepods/besteffort/hugetlb.2MB.max":             "4611686018427387904",
@@ -99,6 +101,26 @@ func TestWrittenValuesV2(t *testing.T) {
 		"test/kubepods/burstable/pod12ab-34cd/pids.max":        "50",
 		"test/kubepods/burstable/pod12ab-34cd/hugetlb.2MB.max": "0",
 	}, withoutReservation(files(t, root))))
+}
+
+func TestWrittenMemoryProtectionV2(t *testing.T) {
+	m, root := fake(t, true, "cpu", "memory", "pids", "hugetlb")
+	m.Reserve()
+	require.NoError(t, m.EnsureNode(t.Context()))
+	require.NoError(t, m.SetDemand(t.Context(), cgroup.Demand{BurstableCPU: 3000, BurstableMemory: 3 << 30, GuaranteedMemory: 1 << 30}))
+	require.NoError(t, m.Ensure(t.Context(), pod("500m", "1", "1Gi", "1Gi")))
+	got := files(t, root)
+	for name, want := range map[string]string{
+		"test/kubepods/memory.min":                        "4294967296",
+		"test/kubepods/memory.low":                        "3221225472",
+		"test/kubepods/burstable/memory.low":              "3221225472",
+		"test/kubepods/burstable/cpu.weight":              "118", // 1 + 3070*9999/262142
+		"test/kubepods/burstable/pod12ab-34cd/memory.low": "1073741824",
+	} {
+		require.Equal(t, want, got[name], name)
+	}
+	require.NotContains(t, got, "test/kubepods/burstable/memory.min")
+	require.NotContains(t, got, "test/kubepods/burstable/pod12ab-34cd/memory.min")
 }
 
 // withoutReservation drops the second file that newer kernels have for huge

@@ -58,6 +58,28 @@ func Detect() (Tree, error) {
 	return t, nil
 }
 
+// LimitsSwap reports whether the swap that a cgroup uses can be limited.
+func (t Tree) LimitsSwap() bool {
+	at, ok := t.Mounts["memory"]
+	if !ok {
+		return false
+	}
+	if !t.V2 {
+		return isFile(filepath.Join(at, "memory.memsw.limit_in_bytes"))
+	}
+	own, err := cgroups.ParseCgroupFile("/proc/self/cgroup")
+	return err == nil && isFile(filepath.Join(at, own[""], "memory.swap.max")) // the root has no such file
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// PageSizes returns the kernel's names of the sizes of huge pages that this
+// machine has, such as "2MB".
+func PageSizes() []string { return cgroups.HugePageSizes() }
+
 func (t Tree) has(controller string) bool {
 	_, ok := t.Mounts[controller]
 	return ok

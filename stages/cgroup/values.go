@@ -3,6 +3,9 @@ package cgroup
 import (
 	"cmp"
 	"maps"
+	"math"
+	"os"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +31,16 @@ type Values struct {
 	// HugePages holds the limit in bytes by the kernel's name of the page size
 	// ("2MB").
 	HugePages map[string]uint64
+	// Unified holds what else is written on v2, by file.
+	Unified map[string]string
 }
+
+// Files of cgroup v2 by which memory is protected and throttled.
+const (
+	memoryMin  = "memory.min"
+	memoryLow  = "memory.low"
+	memoryHigh = "memory.high"
+)
 
 // Limits are the settings of the node that go into a pod's values.
 type Limits struct {
@@ -36,6 +48,33 @@ type Limits struct {
 	CFSPeriod time.Duration // cpuCFSQuotaPeriod; 0 means 100 ms
 	PodPids   int64         // podPidsLimit; 0 or less: no limit
 	PageSizes []string      // the kernel's names of all huge page sizes of the machine
+	Memory    MemoryQoS
+}
+
+// MemoryQoS says how the memory that pods request is kept for them. It has an
+// effect on cgroup v2 only.
+type MemoryQoS struct {
+	On        bool     // the gate MemoryQoS, on cgroup v2
+	Tiered    bool     // memoryReservationPolicy TieredReservation
+	Throttled *float64 // memoryThrottlingFactor; nil: nothing is throttled
+}
+
+// Reserves reports whether requests are protected.
+func (m MemoryQoS) Reserves() bool { return m.On && m.Tiered }
+
+// High returns from how many bytes on memory is reclaimed from what requests
+// and may have that many: in between, by the factor, in whole pages. 0 means
+// that nothing is throttled.
+func (m MemoryQoS) High(request, limit int64) int64 {
+	if !m.On || m.Throttled == nil || limit == 0 || request == limit {
+		return 0
+	}
+	page := int64(os.Getpagesize())
+	high := int64(math.Floor(float64(request)+(float64(limit)-float64(request))**m.Throttled)/float64(page)) * page
+	if high <= request {
+		return 0
+	}
+	return high
 }
 
 func (l Limits) period() time.Duration { return cmp.Or(l.CFSPeriod, crifact.DefaultPeriod) }
@@ -57,7 +96,7 @@ func PodValues(pod *corev1.Pod, l Limits) Values {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
 
-	v := Values{CPUShares: crifact.MinShares, HugePages: hugePages(requests, l.PageSizes)}
+	v := Values{CPUShares: crifact.MinShares, Unified: memoryOf(pod, requests, limits, l.Memory), HugePages: hugePages(requests, l.PageSizes)}
 	if l.PodPids > 0 {
 		v.Pids = l.PodPids
 	}
@@ -78,6 +117,64 @@ func PodValues(pod *corev1.Pod, l Limits) Values {
 		v.Memory = limits.Memory().Value()
 	}
 	return v
+}
+
+// memoryOf is how a pod's memory is protected and throttled.
+func memoryOf(pod *corev1.Pod, requests, limits corev1.ResourceList, m MemoryQoS) map[string]string {
+	out := map[string]string{}
+	request := requests.Memory().Value()
+	if m.Reserves() && request > 0 {
+		file := memoryLow
+		if qos.GetPodQOS(pod) == corev1.PodQOSGuaranteed {
+			file = memoryMin
+		}
+		out[file] = strconv.FormatInt(request, 10)
+	}
+	if resourcehelper.IsPodLevelResourcesSet(pod) && allLimited(pod, corev1.ResourceMemory) {
+		if high := m.High(request, limits.Memory().Value()); high > 0 {
+			out[memoryHigh] = strconv.FormatInt(high, 10)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// Demand is what the pods of the QoS levels request together.
+type Demand struct {
+	BurstableCPU     int64 // in thousandths
+	BurstableMemory  int64 // bytes
+	GuaranteedMemory int64
+}
+
+// Add returns d with what a pod requests.
+func (d Demand) Add(pod *corev1.Pod) Demand {
+	class := qos.GetPodQOS(pod)
+	if class == corev1.PodQOSBestEffort {
+		return d
+	}
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	if class == corev1.PodQOSGuaranteed {
+		d.GuaranteedMemory += requests.Memory().Value()
+		return d
+	}
+	d.BurstableCPU += requests.Cpu().MilliValue()
+	d.BurstableMemory += requests.Memory().Value()
+	return d
+}
+
+// levels are the values of the cgroup above all pods and of the Burstable
+// level that follow what pods request.
+func (d Demand) levels(m MemoryQoS) (base, burstable Values) {
+	burstable.CPUShares = shares(d.BurstableCPU)
+	if !m.Reserves() {
+		return base, burstable
+	}
+	bytes := func(n int64) string { return strconv.FormatInt(n, 10) }
+	base.Unified = map[string]string{memoryMin: bytes(d.GuaranteedMemory + d.BurstableMemory), memoryLow: bytes(d.BurstableMemory)}
+	burstable.Unified = map[string]string{memoryLow: bytes(d.BurstableMemory)}
+	return base, burstable
 }
 
 // NodeValues computes the values of the cgroup above all pods from what pods

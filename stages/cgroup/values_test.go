@@ -54,6 +54,43 @@ func TestPodValues(t *testing.T) {
 	}
 }
 
+func TestMemoryQoSOfAPod(t *testing.T) {
+	factor := 0.9
+	on := cgroup.MemoryQoS{On: true, Tiered: true, Throttled: &factor}
+	podLevel := func(p *corev1.Pod, request, limit string) *corev1.Pod {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
+		p.Spec.Resources.Requests[corev1.ResourceMemory] = resource.MustParse(request)
+		p.Spec.Resources.Limits[corev1.ResourceMemory] = resource.MustParse(limit)
+		return p
+	}
+	for name, tt := range map[string]struct {
+		pod  *corev1.Pod
+		qos  cgroup.MemoryQoS
+		want map[string]string
+	}{
+		"off":                             {pod("1", "1", "1Gi", "1Gi"), cgroup.MemoryQoS{}, nil},
+		"no reservation":                  {pod("1", "1", "1Gi", "1Gi"), cgroup.MemoryQoS{On: true}, nil},
+		"guaranteed":                      {pod("1", "1", "1Gi", "1Gi"), on, map[string]string{"memory.min": "1073741824"}},
+		"burstable":                       {pod("1", "", "1Gi", ""), on, map[string]string{"memory.low": "1073741824"}},
+		"best effort":                     {pod("", "", "", ""), on, nil},
+		"pod-level limit: throttled, too": {podLevel(pod("", "", "", ""), "1Gi", "2Gi"), on, map[string]string{"memory.low": "1073741824", "memory.high": "2040107008"}},
+		"throttled without reservation":   {podLevel(pod("", "", "", ""), "1Gi", "2Gi"), cgroup.MemoryQoS{On: true, Throttled: &factor}, map[string]string{"memory.high": "2040107008"}},
+		"containers' limits do not count": {pod("1", "2", "1Gi", "2Gi"), cgroup.MemoryQoS{On: true, Throttled: &factor}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, cgroup.PodValues(tt.pod, cgroup.Limits{Memory: tt.qos}).Unified)
+		})
+	}
+}
+
+func TestDemandOfTheLevels(t *testing.T) {
+	var d cgroup.Demand
+	for _, p := range []*corev1.Pod{pod("1", "1", "1Gi", "1Gi"), pod("500m", "", "2Gi", ""), pod("250m", "1", "", ""), pod("", "", "", "")} {
+		d = d.Add(p)
+	}
+	require.Equal(t, cgroup.Demand{BurstableCPU: 750, BurstableMemory: 2 << 30, GuaranteedMemory: 1 << 30}, d)
+}
+
 func TestWeights(t *testing.T) {
 	for shares, want := range map[uint64]uint64{0: 0, 2: 1, 102: 4, 1024: 39, 262144: 10000} {
 		require.Equal(t, want, cgroup.Weight(shares), shares)

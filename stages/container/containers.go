@@ -98,6 +98,9 @@ type Config struct {
 	// compared with its spec.
 	Hash     func(*v1.Container) string
 	Settings Settings
+	// Handler returns what the runtime handler of a pod can do; nil: nothing
+	// but the usual. It is asked at each start, because a runtime may be replaced.
+	Handler func(p *v1.Pod) pod.HandlerFeatures
 	// ImageVolumes says whether the runtime mounts images as volumes; nil: it
 	// does not. It is asked at each start, because a runtime may be replaced.
 	ImageVolumes func() bool
@@ -111,16 +114,28 @@ type Settings struct {
 	Allocatable   v1.ResourceList // what an unlimited container is told as its limit
 	HugePageSizes []string        // the kernel's names, such as "2MB"
 	CgroupV2      bool
-	SwapLimit     bool          // swap can be limited here; then no container uses any
+	SwapLimit     bool  // swap can be limited here; then no container uses any, but for LimitedSwap
+	LimitedSwap   bool  // memorySwap.swapBehavior LimitedSwap
+	Swap          int64 // the node's swap in bytes
+	MemoryQoS     MemoryQoS
 	OOMGroup      bool          // cgroup v2: a container out of memory is killed as a whole
 	Period        time.Duration // cpuCFSQuotaPeriod; 0: CPU limits are not enforced
 
-	ClusterDomain     string // clusterDomain
-	SeccompDir        string // where profiles of type Localhost are
-	SeccompDefault    bool   // seccompDefault
-	RecursiveReadOnly bool   // the runtime can mount read-only recursively
+	ClusterDomain  string // clusterDomain
+	SeccompDir     string // where profiles of type Localhost are
+	SeccompDefault bool   // seccompDefault
 
 	LinkDir string // where the links to logs are, /var/log/containers; empty: none are made
+}
+
+// MemoryQoS says how the memory that containers request is kept for them, on
+// cgroup v2.
+type MemoryQoS struct {
+	On       bool // the gate MemoryQoS
+	Reserved bool // memoryReservationPolicy TieredReservation
+	// High returns from how many bytes on the memory of a container that
+	// requests and may have that many is reclaimed; 0: never. nil: never.
+	High func(request, limit int64) int64
 }
 
 // Containers starts, stops and removes containers. Its methods may be called
@@ -138,6 +153,13 @@ func New(c Config) *Containers {
 	// The pattern is a constant, so it is never malformed.
 	throttles, _ := filepath.Glob("/sys/devices/system/cpu/cpu*/thermal_throttle")
 	return &Containers{Config: c, masked: append(maskedPaths(), throttles...)}
+}
+
+func (c *Containers) handler(p *v1.Pod) pod.HandlerFeatures {
+	if c.Config.Handler == nil {
+		return pod.HandlerFeatures{}
+	}
+	return c.Config.Handler(p)
 }
 
 // event records an event about a container of s.

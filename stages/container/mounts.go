@@ -42,7 +42,7 @@ func (c *Containers) volumeMount(st *Start, index int, env *environment) (*runti
 	}
 	m := &runtimeapi.Mount{ContainerPath: path.Join("/", vm.MountPath), Readonly: vm.ReadOnly || alwaysReadOnly(v), SelinuxRelabel: relabelled(v)}
 	var err error
-	if m.RecursiveReadOnly, err = c.recursive(vm); err != nil {
+	if m.RecursiveReadOnly, err = c.recursive(st.State.Pod(), vm); err != nil {
 		return nil, err
 	}
 	if m.Propagation, err = propagationOf(vm.MountPropagation); err != nil {
@@ -86,7 +86,7 @@ func ofFiles(v *v1.Volume) bool {
 
 // recursive reports whether what is mounted below a read-only volume is to be
 // read-only too.
-func (c *Containers) recursive(vm *v1.VolumeMount) (bool, error) {
+func (c *Containers) recursive(p *v1.Pod, vm *v1.VolumeMount) (bool, error) {
 	if vm.RecursiveReadOnly == nil {
 		return false, nil
 	}
@@ -94,14 +94,14 @@ func (c *Containers) recursive(vm *v1.VolumeMount) (bool, error) {
 	case v1.RecursiveReadOnlyDisabled:
 		return false, nil
 	case v1.RecursiveReadOnlyIfPossible:
-		return vm.ReadOnly && c.Settings.RecursiveReadOnly, nil
+		return vm.ReadOnly && c.handler(p).RecursiveReadOnly, nil
 	case v1.RecursiveReadOnlyEnabled:
 		switch {
 		case !vm.ReadOnly:
 			return false, fmt.Errorf("recursiveReadOnly %s needs readOnly: true", mode)
 		case vm.MountPropagation != nil && *vm.MountPropagation != v1.MountPropagationNone:
 			return false, fmt.Errorf("recursiveReadOnly %s does not go with mountPropagation %s", mode, *vm.MountPropagation)
-		case !c.Settings.RecursiveReadOnly:
+		case !c.handler(p).RecursiveReadOnly:
 			return false, fmt.Errorf("recursiveReadOnly %s: the container runtime does not support it; IfPossible does without", mode)
 		}
 		return true, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flowlet/flowlet/internal/crifact"
+	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/stages/container"
 )
 
@@ -158,7 +159,8 @@ func TestMounts(t *testing.T) {
 		"volume not set up":    {v1.VolumeMount{Name: "broken", MountPath: "/m"}, false, nil, "it is not set up"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(func(s *container.Settings) { s.RecursiveReadOnly = tc.recursive })
+			r := newRig(nil)
+			r.Config.Handler = func(*v1.Pod) pod.HandlerFeatures { return pod.HandlerFeatures{RecursiveReadOnly: tc.recursive} }
 			if tc.err != "" {
 				require.ErrorContains(t, refused(t, r, start(mount(tc.mount))), tc.err)
 				return
@@ -287,7 +289,84 @@ func TestResources(t *testing.T) {
 			func(s *container.Settings) { s.CgroupV2, s.SwapLimit, s.OOMGroup = true, true, true },
 			func(_ *v1.Pod, app *v1.Container) { app.Resources.Limits = list("", "1Gi") },
 			&runtimeapi.LinuxContainerResources{CpuShares: 2, MemoryLimitInBytes: 1 << 30, OomScoreAdj: 999, Unified: map[string]string{
-				"memory.oom.group": "1", "memory.swap.max": "0",
+				"memory.oom.group": "1", "memory.swap.max": "0", "memory.high": "max",
+			}},
+		},
+		"memory QoS without reservation": {
+			func(s *container.Settings) { s.CgroupV2, s.MemoryQoS.On = true, true },
+			func(_ *v1.Pod, app *v1.Container) { app.Resources.Requests = list("", "1Gi") },
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 938, Unified: map[string]string{"memory.min": "0", "memory.low": "0"}},
+		},
+		"memory QoS, Burstable, throttled on the way to its limit": {
+			memoryQoS(0.9),
+			func(_ *v1.Pod, app *v1.Container) {
+				app.Resources.Requests, app.Resources.Limits = list("", "1Gi"), list("", "2Gi")
+			},
+			// 1Gi + 0.9*1Gi = 2040109465.6, and 4096 * 498073 of it are whole pages.
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, MemoryLimitInBytes: 2 << 30, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.low": "1073741824", "memory.high": "2040107008",
+			}},
+		},
+		"memory QoS, Burstable, no limit: on the way to what the node has": {
+			memoryQoS(0.5),
+			func(_ *v1.Pod, app *v1.Container) { app.Resources.Requests = list("", "1Gi") },
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.low": "1073741824", "memory.high": "4831838208", // 1Gi + 0.5*7Gi
+			}},
+		},
+		"memory QoS, Guaranteed is protected and not throttled": {
+			memoryQoS(0.9),
+			func(_ *v1.Pod, app *v1.Container) {
+				app.Resources.Requests, app.Resources.Limits = list("1", "1Gi"), list("1", "1Gi")
+			},
+			&runtimeapi.LinuxContainerResources{CpuShares: 1024, MemoryLimitInBytes: 1 << 30, OomScoreAdj: -997, Unified: map[string]string{
+				"memory.min": "1073741824",
+			}},
+		},
+		"memory QoS, only the pod has a limit: its cgroup throttles": {
+			memoryQoS(0.9),
+			func(p *v1.Pod, app *v1.Container) {
+				p.Spec.Resources = &v1.ResourceRequirements{Limits: list("", "2Gi"), Requests: list("", "1Gi")}
+				app.Resources.Requests = list("", "1Gi")
+			},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, MemoryLimitInBytes: 2 << 30, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.low": "1073741824",
+			}},
+		},
+		"limited swap: the share of the swap that the request is of the memory": {
+			limitedSwap,
+			func(_ *v1.Pod, app *v1.Container) { app.Resources.Requests = list("", "1Gi") },
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.high": "max", "memory.swap.max": "536870912", // 1/16 of 8 GiB
+			}},
+		},
+		"limited swap: none where the memory is fixed": {
+			limitedSwap,
+			func(_ *v1.Pod, app *v1.Container) {
+				app.Resources.Requests, app.Resources.Limits = list("1", "1Gi"), list("2", "1Gi")
+			},
+			&runtimeapi.LinuxContainerResources{CpuShares: 1024, MemoryLimitInBytes: 1 << 30, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.high": "max", "memory.swap.max": "0",
+			}},
+		},
+		"limited swap: none for a static pod, which is critical": {
+			limitedSwap,
+			func(p *v1.Pod, app *v1.Container) {
+				p.Annotations = map[string]string{pod.AnnotationSource: pod.SourceFile}
+				app.Resources.Requests = list("", "1Gi")
+			},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 938, Unified: map[string]string{
+				"memory.high": "max", "memory.swap.max": "0",
+			}},
+		},
+		"huge pages of the pod": {
+			func(s *container.Settings) { s.HugePageSizes = []string{"1GB", "2MB"} },
+			func(p *v1.Pod, app *v1.Container) {
+				p.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"hugepages-2Mi": resource.MustParse("8Mi"), "hugepages-1Gi": resource.MustParse("1Gi")}}
+				app.Resources.Limits = v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi")}
+			},
+			&runtimeapi.LinuxContainerResources{CpuShares: 2, OomScoreAdj: 1000, HugepageLimits: []*runtimeapi.HugepageLimit{
+				{PageSize: "1GB", Limit: 1 << 30}, {PageSize: "2MB", Limit: 4 << 20},
 			}},
 		},
 		"cgroup v1 that limits swap": {
@@ -301,6 +380,24 @@ func TestResources(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.want, got, protocmp.Transform()))
 		})
 	}
+}
+
+// memoryQoS reserves requested memory and throttles by a factor; the formula is
+// stated anew here.
+func memoryQoS(factor float64) func(s *container.Settings) {
+	return func(s *container.Settings) {
+		s.CgroupV2, s.Allocatable = true, v1.ResourceList{v1.ResourceMemory: resource.MustParse("8Gi")}
+		s.MemoryQoS = container.MemoryQoS{On: true, Reserved: true, High: func(request, limit int64) int64 {
+			if limit == 0 || request == limit {
+				return 0
+			}
+			return (request + int64(factor*float64(limit-request))) / 4096 * 4096
+		}}
+	}
+}
+
+func limitedSwap(s *container.Settings) {
+	s.CgroupV2, s.SwapLimit, s.LimitedSwap, s.Swap = true, true, true, 8<<30
 }
 
 func TestASidecarIsNotKilledBeforeItsContainers(t *testing.T) {

@@ -26,16 +26,11 @@ func (c *Containers) resources(p *v1.Pod, ct *v1.Container) *runtimeapi.LinuxCon
 	limits := podLimits(p, ct)
 	r := crifact.LinuxResources(ct.Resources.Requests, limits, c.Settings.Period)
 	r.OomScoreAdj = oomScoreAdj(p, ct, c.Settings.Memory)
-	r.HugepageLimits = hugePages(ct.Resources.Limits, c.Settings.HugePageSizes)
-	if c.Settings.CgroupV2 {
-		r.Unified = map[string]string{}
-		if c.Settings.OOMGroup {
-			r.Unified["memory.oom.group"] = "1"
-		}
-		if c.Settings.SwapLimit {
-			r.Unified["memory.swap.max"] = "0"
-		}
-	} else if c.Settings.SwapLimit {
+	r.HugepageLimits = hugePages(p, ct, c.Settings.HugePageSizes)
+	switch {
+	case c.Settings.CgroupV2:
+		r.Unified = c.unified(p, ct)
+	case c.Settings.SwapLimit:
 		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes // memory and swap together
 	}
 	return r
@@ -60,9 +55,14 @@ func podLimits(p *v1.Pod, ct *v1.Container) v1.ResourceList {
 	return out
 }
 
-// hugePages limits every page size of the node: to what is asked, or to none.
-func hugePages(limits v1.ResourceList, sizes []string) []*runtimeapi.HugepageLimit {
-	asked := crifact.HugePages(limits)
+// hugePages limits every page size of the node: to what the container, or else
+// its pod, asks, or to none.
+func hugePages(p *v1.Pod, ct *v1.Container, sizes []string) []*runtimeapi.HugepageLimit {
+	asked := map[string]uint64{}
+	if p.Spec.Resources != nil {
+		maps.Copy(asked, crifact.HugePages(p.Spec.Resources.Limits))
+	}
+	maps.Copy(asked, crifact.HugePages(ct.Resources.Limits))
 	var out []*runtimeapi.HugepageLimit
 	for _, size := range sizes {
 		out = append(out, &runtimeapi.HugepageLimit{PageSize: size, Limit: asked[size]})

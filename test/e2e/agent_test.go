@@ -114,7 +114,7 @@ func (a *agent) arguments() []string {
 	require.NoError(a.t, err)
 	file := filepath.Join(a.dir, "config.yaml")
 	require.NoError(a.t, os.WriteFile(file, b, 0o644))
-	return append([]string{"run", "--root-dir", a.root, "--config", file, "--hostname-override", nodeName}, a.flags...)
+	return append([]string{"run", "--root-dir", a.root, "--config", file, "--hostname-override", nodeName, "--prepare-host=false"}, a.flags...)
 }
 
 // start starts the agent and returns at once.

@@ -73,6 +73,7 @@ func New(p Parts) *Agent {
 	if a.Journal = p.Journal; a.Journal == nil {
 		a.Journal = journal.New(journal.Options{})
 	}
+	p.Node.Admission.StrictGroups = a.strictGroups
 	made := a.containers(p)
 	a.PLEG = pleg.New(pleg.Config{
 		Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, Finish: made.Finish, SkipEvents: p.SkipEvents,

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/stages/cgroup"
 )
@@ -23,10 +28,16 @@ type cgroups struct {
 	runtime     *cri.Client
 	tree        cgroup.Tree
 	allocatable v1.ResourceList
+	log         *slog.Logger
+	// pods returns the pods that have room on the node.
+	pods func() []*v1.Pod
 
 	mu   sync.Mutex
 	m    *cgroup.Manager
 	node bool // the node's own cgroups are made
+
+	levels sync.Mutex // held while the levels above pods are written
+	demand cgroup.Demand
 }
 
 var _ Cgroups = (*cgroups)(nil)
@@ -40,7 +51,34 @@ func (c *cgroups) Ensure(ctx context.Context, p *v1.Pod) error {
 	if err := c.ensureNode(ctx, m); err != nil {
 		return err
 	}
+	c.follow(ctx, m, p, "")
 	return m.Ensure(ctx, p)
+}
+
+// follow keeps the levels above pods in line with what pods request: those
+// that have room, and one that is coming, without one that is leaving. It is
+// tried again with the next pod, which a failure does not hold up.
+func (c *cgroups) follow(ctx context.Context, m *cgroup.Manager, coming *v1.Pod, leaving types.UID) {
+	c.levels.Lock()
+	defer c.levels.Unlock()
+	var d cgroup.Demand
+	if coming != nil {
+		d = d.Add(coming)
+		leaving = coming.UID
+	}
+	for _, p := range c.pods() {
+		if p.UID != leaving {
+			d = d.Add(p)
+		}
+	}
+	if d == c.demand {
+		return
+	}
+	if err := m.SetDemand(ctx, d); err != nil {
+		c.log.Warn("cgroups of the QoS levels", "error", err)
+		return
+	}
+	c.demand = d
 }
 
 // Remove removes the pod's cgroup.
@@ -49,7 +87,11 @@ func (c *cgroups) Remove(ctx context.Context, s *pod.State) error {
 	if err != nil {
 		return err
 	}
-	return m.Remove(ctx, s)
+	if err := m.Remove(ctx, s); err != nil {
+		return err
+	}
+	c.follow(ctx, m, nil, s.UID())
+	return nil
 }
 
 // ParentFor names the pod's cgroup in the driver's spelling; empty before the
@@ -69,7 +111,25 @@ func (c *cgroups) memory(p *v1.Pod) int64 { return cgroup.PodValues(p, c.limits(
 
 func (c *cgroups) limits() cgroup.Limits {
 	k := c.config.Kubelet
-	return cgroup.Limits{CFSQuota: *k.CPUCFSQuota, CFSPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit}
+	return cgroup.Limits{
+		CFSQuota: *k.CPUCFSQuota, CFSPeriod: cfsPeriod(c.config), PodPids: *k.PodPidsLimit, Memory: memoryQoS(c.config, c.tree.V2),
+	}
+}
+
+// cfsPeriod is the period of CPU limits.
+func cfsPeriod(c *config.Config) time.Duration {
+	if !c.Gates.Enabled("CustomCPUCFSQuotaPeriod") {
+		return crifact.DefaultPeriod
+	}
+	return c.Kubelet.CPUCFSQuotaPeriod.Duration
+}
+
+func memoryQoS(c *config.Config, v2 bool) cgroup.MemoryQoS {
+	return cgroup.MemoryQoS{
+		On:        v2 && c.Gates.Enabled("MemoryQoS"),
+		Tiered:    c.Kubelet.MemoryReservationPolicy == kubeletconfig.TieredReservationMemoryReservationPolicy,
+		Throttled: c.Kubelet.MemoryThrottlingFactor,
+	}
 }
 
 func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
@@ -93,6 +153,9 @@ func (c *cgroups) manager(ctx context.Context) (*cgroup.Manager, error) {
 	m, err := cgroup.New(cfg, c.tree)
 	if err != nil {
 		return nil, err
+	}
+	for _, text := range m.Degraded() {
+		c.log.Warn(text)
 	}
 	c.m = m
 	return m, nil

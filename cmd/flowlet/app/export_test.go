@@ -1,3 +1,7 @@
 package app
 
-var Stuck = stuck
+var (
+	AppArmor = appArmor
+	Stuck    = stuck
+	Tune     = tune
+)

@@ -36,6 +36,7 @@ func (d *daemon) node() (Node, error) {
 	ips := addresses()
 	n := Node{IPs: ips}
 	n.Admission = admit.Config{
+		AppArmor:    d.simulated() || appArmor("/sys"),
 		Allocatable: allocatable, NodeName: c.NodeName, Sysctls: append(admit.SafeSysctls(), k.AllowedUnsafeSysctls...),
 		Labels: map[string]string{
 			v1.LabelHostname: c.NodeName, v1.LabelOSStable: runtime.GOOS, v1.LabelArchStable: runtime.GOARCH,
@@ -54,12 +55,18 @@ func (d *daemon) node() (Node, error) {
 		LogRoot: k.PodLogsDir, ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain, ResolvConf: *k.ResolverConfig, NodeIPs: ips,
 	}
 	n.Container = container.Settings{
-		NodeIPs: ips, Memory: capacity.Memory().Value(), Allocatable: allocatable, CgroupV2: tree.V2,
+		NodeIPs: ips, Memory: capacity.Memory().Value(), Allocatable: allocatable, CgroupV2: tree.V2, SwapLimit: tree.LimitsSwap(), HugePageSizes: cgroup.PageSizes(),
 		OOMGroup: tree.V2 && (k.SingleProcessOOMKill == nil || !*k.SingleProcessOOMKill), ClusterDomain: k.ClusterDomain,
 		SeccompDir: filepath.Join(c.RootDir, "seccomp"), SeccompDefault: *k.SeccompDefault, LinkDir: containerLogs,
 	}
+	memory := memoryQoS(c, tree.V2)
+	n.Container.MemoryQoS = container.MemoryQoS{On: memory.On, Reserved: memory.Reserves(), High: memory.High}
+	n.Container.LimitedSwap = k.MemorySwap.SwapBehavior == "LimitedSwap"
+	if n.Container.Swap, err = admit.Swap(); err != nil {
+		return Node{}, fmt.Errorf("reading this machine's swap: %w", err)
+	}
 	if *k.CPUCFSQuota {
-		n.Sandbox.Period, n.Container.Period = k.CPUCFSQuotaPeriod.Duration, k.CPUCFSQuotaPeriod.Duration
+		n.Sandbox.Period, n.Container.Period = cfsPeriod(c), cfsPeriod(c)
 	}
 	if d.simulated() {
 		n.Sandbox.LogRoot = filepath.Join(c.RootDir, "logs")
@@ -82,7 +89,8 @@ func maxPods(k *kubeletconfig.KubeletConfiguration) int64 {
 
 // machine adds the parts that change the machine.
 func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList) {
-	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable}
+	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable, log: d.log}
+	cgroups.pods = func() []*v1.Pod { return d.agent.roomy() }
 	vc := volume.Config{
 		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},
 		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: cgroups.memory,
@@ -98,7 +106,23 @@ func allocatable(capacity v1.ResourceList, c *config.Config) v1.ResourceList {
 			out[name] = q
 		}
 	}
+	memory := out[v1.ResourceMemory]
+	for name, q := range capacity {
+		if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			memory.Sub(q) // the kernel gives it to nothing else
+		}
+	}
+	out[v1.ResourceMemory] = memory
 	return out
+}
+
+// appArmor reports whether the kernel enforces AppArmor profiles.
+func appArmor(sys string) bool {
+	if _, err := os.Stat(filepath.Join(sys, "kernel/security/apparmor")); err != nil {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(sys, "module/apparmor/parameters/enabled"))
+	return err == nil && strings.HasPrefix(string(text), "Y")
 }
 
 // swapOn reports whether the kernel lists a swap device besides the header.

@@ -81,6 +81,9 @@ func (d *daemon) wire(ctx context.Context) error {
 		return err
 	}
 	d.protect()
+	if err := d.prepareHost(); err != nil {
+		return err
+	}
 	node, err := d.node()
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func load(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	flags := config.AddFlags(set)
-	require.NoError(t, set.Parse(args))
+	require.NoError(t, set.Parse(append([]string{"--prepare-host=false"}, args...)))
 	c, err := config.Load(flags)
 	require.NoError(t, err)
 	return c

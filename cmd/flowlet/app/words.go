@@ -30,7 +30,7 @@ func (a *Agent) runtimeNews(r pod.RuntimeStatus) {
 	was := a.runtime
 	a.runtime = r
 	switch {
-	case was == r:
+	case was.Equal(r):
 	case r.Ready && r.NetworkReady:
 		a.log.Info("the container runtime is ready")
 	case r.Ready:

@@ -86,7 +86,7 @@ func (p *play) startAgent() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	p.agent = exec.Command(p.flowlet, "run", "--root-dir", p.root, "--config", file)
+	p.agent = exec.Command(p.flowlet, "run", "--root-dir", p.root, "--config", file, "--prepare-host=false")
 	p.agent.Env = append(os.Environ(), p.env...)
 	p.agent.Stdout, p.agent.Stderr = log, log
 	p.agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

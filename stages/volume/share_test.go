@@ -1,0 +1,57 @@
+package volume_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/flowlet/flowlet/stages/volume"
+)
+
+// The thread of this test has a mount namespace of its own, and ends with it.
+func TestShareMakesTheRootASharedMountOnce(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	dir := t.TempDir()
+	type result struct {
+		changed [2]bool
+		err     [2]error
+		shared  string
+		errs    []error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread()
+		var r result
+		r.errs = append(r.errs, unix.Unshare(unix.CLONE_NEWNS|unix.CLONE_FS), unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
+		if r.errs[0] == nil && r.errs[1] == nil {
+			for i := range r.changed {
+				r.changed[i], r.err[i] = volume.Share(dir)
+			}
+			found, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
+			r.errs = append(r.errs, err)
+			if len(found) == 1 {
+				r.shared = found[0].Optional
+			}
+		}
+		done <- r
+	}()
+	r := <-done
+	for _, err := range r.errs {
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.err[0])
+	require.NoError(t, r.err[1])
+	require.Equal(t, [2]bool{true, false}, r.changed)
+	require.Contains(t, r.shared, "shared:")
+}
+
+func TestShareOfNothingSaysSo(t *testing.T) {
+	_, err := volume.Share(t.TempDir() + "/none")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
