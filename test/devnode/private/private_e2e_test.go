@@ -55,12 +55,12 @@ func inside(st sweep.State) int {
 		fmt.Println(err)
 		return 1
 	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT) // before anybody is told that there is something to signal
 	fmt.Println("ready", st.ID)
 	if os.Getenv("WAIT") == "" {
 		return 42
 	}
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT)
 	<-c
 	return 43
 }
