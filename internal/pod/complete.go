@@ -16,7 +16,7 @@ func Sidecar(c *v1.Container) bool {
 // the rules for its exit code, its own restart policy and then the pod's. Init containers of a pod with
 // policy Always restart on failure only.
 func Restarts(p *v1.Pod, c *v1.Container, init bool, ended Container) bool {
-	if ended.State == Exited && ended.Detailed && ruled(c, ended.Exit.Code) {
+	if ruled(c, ended) != "" {
 		return true
 	}
 	policy := p.Spec.RestartPolicy
@@ -36,19 +36,28 @@ func Restarts(p *v1.Pod, c *v1.Container, init bool, ended Container) bool {
 	}
 }
 
-// ruled reports whether the first rule that matches the exit code restarts the
-// container.
-func ruled(c *v1.Container, code int32) bool {
+// RestartsAll reports whether the end of a container makes all containers of
+// its pod start anew. It does so until the containers were [Reset].
+func RestartsAll(c *v1.Container, ended Container) bool {
+	return !ended.Reset && ruled(c, ended) == v1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// ruled returns what the first rule that matches the exit code says is to be
+// done; empty when none does.
+func ruled(c *v1.Container, ended Container) v1.ContainerRestartRuleAction {
+	if ended.State != Exited || !ended.Detailed {
+		return ""
+	}
 	for _, r := range c.RestartPolicyRules {
 		if r.ExitCodes == nil {
 			continue
 		}
-		in := slices.Contains(r.ExitCodes.Values, code)
+		in := slices.Contains(r.ExitCodes.Values, ended.Exit.Code)
 		if in == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
-			return r.Action == v1.ContainerRestartRuleActionRestart
+			return r.Action
 		}
 	}
-	return false
+	return ""
 }
 
 // Initialized reports whether a regular container was made in that sandbox:
@@ -75,7 +84,7 @@ func Complete(s *State) bool {
 	for i := range p.Spec.Containers {
 		c, ok := s.Newest(p.Spec.Containers[i].Name)
 		live = live || (ok && c.Live())
-		if ok && c.Ended() && !Restarts(p, &p.Spec.Containers[i], false, c) {
+		if ok && c.Ended() && !c.Reset && !Restarts(p, &p.Spec.Containers[i], false, c) {
 			ended++
 		}
 	}

@@ -85,6 +85,7 @@ type Container struct {
 	State     ContainerState
 	Unknown   bool // the runtime does not know its state
 	Gone      bool // the runtime no longer has it
+	Reset     bool // removed because all containers of the pod start anew
 	Image     string
 	ImageRef  string // digest reference as the runtime reports it
 	ImageID   string
@@ -128,15 +129,16 @@ func (c Container) Succeeded() bool {
 // merge folds another observation of the same container into c.
 func (c Container) merge(o Container) Container {
 	c.Gone = c.Gone || o.Gone
+	c.Reset = c.Reset || o.Reset
 	if o.State < c.State {
 		return c.learn(o)
 	}
 	better := o.State > c.State || (o.Detailed && !c.Detailed)
 	c.Unknown = o.Unknown
 	if better {
-		gone := c.Gone
+		gone, reset := c.Gone, c.Reset
 		c = o.learn(c)
-		c.Gone = gone
+		c.Gone, c.Reset = gone, reset
 	}
 	return c.learn(o)
 }

@@ -202,7 +202,7 @@ func (s *State) trim(name string) {
 
 func (s *State) countCrash(name string) {
 	c, ok := s.Newest(name)
-	if !ok || !c.Ended() {
+	if !ok || !c.Ended() || c.Reset {
 		return
 	}
 	old := s.Crashes[name]
@@ -237,6 +237,22 @@ func (c SandboxRemoved) apply(s *State) {
 			s.seeSandbox(sb)
 		}
 	}
+}
+
+// Reset: these containers were removed so that all of the pod start anew, from
+// the first init container on and with no crash-loop back-off. To the pod it is
+// as if none of them had been there, but for the number of restarts and the last
+// state that is shown.
+type Reset struct{ IDs []string }
+
+func (c Reset) apply(s *State) {
+	for _, ct := range s.Containers {
+		if contains(c.IDs, ct.ID) && !ct.Reset {
+			ct.Gone, ct.Reset = true, true
+			s.seeContainer(ct)
+		}
+	}
+	s.Crashes = nil
 }
 
 func (c ContainerRemoved) apply(s *State) {

@@ -124,10 +124,11 @@ func (s *State) Newest(name string) (Container, bool) {
 	return Container{}, false
 }
 
-// NewestIn returns the newest container of that name in one sandbox.
+// NewestIn returns the newest container of that name in one sandbox; none that
+// was reset.
 func (s *State) NewestIn(name, sandbox string) (Container, bool) {
 	for _, c := range s.Containers {
-		if c.Name == name && c.SandboxID == sandbox {
+		if c.Name == name && c.SandboxID == sandbox && !c.Reset {
 			return c, true
 		}
 	}

@@ -350,7 +350,7 @@ func TestUnsupported(t *testing.T) {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{}}
 	}).State.Pod()
 	require.Equal(t, []string{
-		"spec.initContainers[0].restartPolicyRules",
+
 		"spec.initContainers[0].resizePolicy", "spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
 		"spec.containers[0].lifecycle.stopSignal",
 		"spec.containers[0].env[0].valueFrom.fileKeyRef",

@@ -45,21 +45,31 @@ func (c *Containers) Stop(ctx context.Context, s *pod.State, ct pod.Container, g
 }
 
 // Remove removes a container with its log files, the rotated ones too. The
-// files go first: nobody would find them later.
+// files go first: nobody would find them later. Those of a container that is
+// reset stay, as the logs of the attempt before.
 func (c *Containers) Remove(ctx context.Context, s *pod.State, ct pod.Container) (pod.Facts, error) {
-	if ct.LogPath == "" {
-		status, err := c.Runtime.ContainerStatus(ctx, ct.ID)
-		if err != nil && !crifact.NotFound(err) {
-			return nil, retried(fmt.Errorf("looking for the log of container %s, which is to be removed: %w", ct.Name, err))
+	if !ct.Reset {
+		if err := c.removeLog(ctx, s, ct); err != nil {
+			return nil, err
 		}
-		ct.LogPath = status.GetLogPath()
 	}
-	if err := removeLogs(ct.LogPath); err != nil {
-		return nil, fmt.Errorf("removing the log of container %s: %w", ct.Name, err)
-	}
-	c.unlink(s.Identity, ct)
 	if err := c.Runtime.RemoveContainer(ctx, ct.ID); err != nil && !crifact.NotFound(err) {
 		return nil, retried(fmt.Errorf("removing container %s: %w", ct.Name, err))
 	}
 	return pod.Facts{pod.ContainerRemoved{ID: ct.ID}}, nil
+}
+
+func (c *Containers) removeLog(ctx context.Context, s *pod.State, ct pod.Container) error {
+	if ct.LogPath == "" {
+		status, err := c.Runtime.ContainerStatus(ctx, ct.ID)
+		if err != nil && !crifact.NotFound(err) {
+			return retried(fmt.Errorf("looking for the log of container %s, which is to be removed: %w", ct.Name, err))
+		}
+		ct.LogPath = status.GetLogPath()
+	}
+	if err := removeLogs(ct.LogPath); err != nil {
+		return fmt.Errorf("removing the log of container %s: %w", ct.Name, err)
+	}
+	c.unlink(s.Identity, ct)
+	return nil
 }

@@ -2,7 +2,6 @@ package container
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -51,7 +50,6 @@ func ignored(at string, ct *v1.Container) []string {
 		set  bool
 	}{
 		{"lifecycle.stopSignal", ct.Lifecycle != nil && ct.Lifecycle.StopSignal != nil},
-		{"restartPolicyRules", restartsAll(ct)},
 		{"resizePolicy", resizes(ct)},
 		{"resources.claims", len(ct.Resources.Claims) > 0},
 		{"volumeDevices", len(ct.VolumeDevices) > 0},
@@ -66,13 +64,6 @@ func ignored(at string, ct *v1.Container) []string {
 		}
 	}
 	return out
-}
-
-// restartsAll reports whether a rule has the action that is not known here.
-func restartsAll(ct *v1.Container) bool {
-	return slices.ContainsFunc(ct.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
-		return r.Action != v1.ContainerRestartRuleActionRestart
-	})
 }
 
 // resizes reports whether the policy is another than the default.

@@ -70,6 +70,7 @@ type stop struct {
 	deadline time.Time     // when it is to be killed; zero: its grace from now on
 	grace    time.Duration // instead of the pod's, where there is no deadline; 0: the pod's
 	hold     dag.Hold
+	owns     bool // the container is waited for, also where nothing is to be stopped
 	need     dag.ID
 	after    []dag.ID
 }
@@ -79,7 +80,7 @@ func (b *builder) stop(st stop, name string) dag.ID {
 		ID: dag.ID{Kind: KindStop, Of: name}, Need: []dag.ID{st.need}, After: st.after, Owns: ownContainer(name), Class: "stop",
 	}
 	if st.why == "" {
-		if b.s.Phase == pod.Active {
+		if b.s.Phase == pod.Active && !st.owns {
 			n.Owns = "" // what starts the container runs in this graph and tells by itself
 		}
 		return b.node(n, nil)
@@ -167,6 +168,9 @@ func recordSum(s *pod.State) sum {
 	for _, c := range s.Containers {
 		if c.Ended() || c.Attempt > 0 {
 			d = d.str(c.ID).num(uint64(c.State))
+		}
+		if c.Reset {
+			d = d.str("reset")
 		}
 	}
 	var verdicts sum // in no order

@@ -21,6 +21,8 @@ type inputs struct {
 	volumes map[string]dag.ID
 	images  map[string][]dag.ID
 	stops   map[string]dag.ID
+	restart []dag.ID // of all containers
+	record  dag.ID
 	inits   []dag.ID // the init containers so far, until the pod is initialized
 	after   []dag.ID // the active deadline, and earlier containers with a postStart hook
 }
@@ -32,7 +34,7 @@ type inputs struct {
 func (b *builder) container(p *plan, u *unit, in *inputs) {
 	n := dag.Node[pod.Facts]{
 		ID:     dag.ID{Kind: u.kind(), Of: u.spec.Name},
-		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.images[u.spec.Image]),
+		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.restart, in.images[u.spec.Image]),
 		After:  in.after,
 		Owns:   ownContainer(u.spec.Name),
 		Class:  "container",
@@ -45,6 +47,9 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	}
 	if !p.initialized {
 		n.Need = append(n.Need, in.inits...)
+	}
+	if u.last.Reset { // the next agent must not take for an end of its own that of one that was reset
+		n.After = append(n.After[:len(n.After):len(n.After)], in.record)
 	}
 	if u.do == await {
 		n.Need, n.After = nil, nil // it runs: only its own end is missing
@@ -75,15 +80,15 @@ func (b *builder) startKey(p *plan, u *unit) (dag.Key, dag.Hold) {
 		return newSum().str(u.last.ID).key("run to its end"), dag.Hold{Why: "init container " + u.spec.Name + " is running"}
 	case start:
 		key := newSum().num(uint64(u.attempt)).num(uint64(p.attempt)).num(b.s.Spec.Sum).key("start attempt " + itoa(u.attempt))
-		return key, b.crashHold(u)
+		return key, b.crashHold(p, u)
 	}
 	return dag.Key{}, dag.Hold{}
 }
 
 // crashHold waits out the crash-loop back-off of a container that ended.
-func (b *builder) crashHold(u *unit) dag.Hold {
+func (b *builder) crashHold(p *plan, u *unit) dag.Hold {
 	crash, ok := b.s.Crashes[u.spec.Name]
-	if !ok || !u.last.Ended() || u.last.Exit.FinishedAt.IsZero() {
+	if !ok || p.restarting() || !u.last.Ended() || u.last.Exit.FinishedAt.IsZero() {
 		return dag.Hold{}
 	}
 	if h := b.Config.ContainerHash; h != nil && crash.Hash != "" && crash.Hash != h(u.spec.Name, u.spec.Image) {

@@ -38,6 +38,7 @@ const (
 	KindPostStart        = "poststart"
 	KindPreStop          = "prestop"
 	KindProbe            = "probe"
+	KindRestartAll       = "restart.all"
 	KindPrune            = "prune"
 	KindUnmount          = "volume.unmount"
 	KindCgroupRemove     = "cgroup.remove"

@@ -42,7 +42,8 @@ type plan struct {
 	attempt     uint32 // of the usable sandbox, or of the one that is to be made
 	initialized bool
 	units       []unit
-	demand      sum // names all that is about to be made, and stays the same while it is being made; zero: nothing is
+	triggers    []pod.Container // whose end makes all start anew
+	demand      sum             // names all that is about to be made, and stays the same while it is being made; zero: nothing is
 	wanted      bool
 }
 
@@ -56,7 +57,8 @@ func (b *builder) plan() plan {
 			p.attempt = max(p.attempt, sb.Attempt+1)
 		}
 	}
-	p.initialized = p.usable && pod.Initialized(b.s, p.sandbox.ID)
+	p.triggers = b.triggers()
+	p.initialized = p.usable && !p.restarting() && pod.Initialized(b.s, p.sandbox.ID)
 	spec := &b.s.Pod().Spec
 	reached := -1 // the last init container that was made in this sandbox
 	for i := range spec.InitContainers {
@@ -98,9 +100,13 @@ func usable(s *pod.State) (pod.Sandbox, bool) {
 	return newest, true
 }
 
-// current returns the newest container of that name in the usable sandbox.
+// restarting reports whether all containers are to go and to start anew.
+func (p *plan) restarting() bool { return len(p.triggers) > 0 }
+
+// current returns the newest container of that name in the usable sandbox, if
+// it can stay.
 func (b *builder) current(p *plan, name string) (pod.Container, bool) {
-	if !p.usable {
+	if !p.usable || p.restarting() {
 		return pod.Container{}, false
 	}
 	return b.s.NewestIn(name, p.sandbox.ID)
@@ -110,12 +116,12 @@ func (b *builder) current(p *plan, name string) (pod.Container, bool) {
 // container whose turn is over.
 func (b *builder) decide(p *plan, u *unit, passed bool) {
 	c, ok := b.current(p, u.spec.Name)
-	newest, any := b.s.Newest(u.spec.Name)
+	newest, _ := b.s.Newest(u.spec.Name)
 	u.last, u.attempt = newest, newest.Attempt
 	oneShot := u.init && !u.sidecar()
 	switch {
 	case oneShot && passed:
-	case !ok && any && !u.init && newest.Ended() && !b.restarts(u, newest):
+	case !ok && !u.init && newest.Ended() && !newest.Reset && !p.restarting() && !b.restarts(u, newest):
 		// It ended for good in an earlier sandbox.
 	case !ok:
 		u.start(b.s)

@@ -32,13 +32,14 @@ func (b *builder) run() {
 	stops := b.stops(&p, observe)
 	old := b.sandboxStop(p.sandbox.ID, values(stops, b.names()))
 	sandbox := b.sandbox(&p, deadline, observe, admit, cgroup, dirs, old)
+	record := b.record()
+	restart := b.restartAll(&p, record, append(values(stops, b.names()), observe))
 
-	inputs := inputs{after: deadline, places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
+	inputs := inputs{after: deadline, restart: restart, record: record, places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
 	b.prune(&p, observe)
-	b.record()
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }
 
@@ -150,7 +151,7 @@ func (b *builder) stops(p *plan, observe dag.ID) map[string]dag.ID {
 	ids := map[string]dag.ID{}
 	for _, name := range b.names() {
 		st := b.unwanted(p, name)
-		st.need = observe
+		st.need, st.owns = observe, p.restarting()
 		ids[name] = b.stop(b.withHook(st), name)
 	}
 	return ids
@@ -181,6 +182,8 @@ func (b *builder) unwanted(p *plan, name string) stop {
 		switch {
 		case spec == nil:
 			return stop{c: c, why: "not in the pod's spec"}
+		case p.restarting():
+			return p.anew(c)
 		case !p.usable || c.SandboxID != p.sandbox.ID:
 			return stop{c: c, why: "its sandbox is not usable"}
 		case c.ID != newest.ID:

@@ -13,13 +13,13 @@ import (
 func owned(t v1.PodConditionType) bool {
 	switch t {
 	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,
-		v1.PodResizePending, v1.PodResizeInProgress:
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
 		return true
 	}
 	return false
 }
 
-const ownedConditions = 5
+const ownedConditions = 6
 
 // foreign returns the conditions of others, which are kept as they are.
 func (c *computation) foreign() []v1.PodCondition {
@@ -47,6 +47,9 @@ func (c *computation) conditions() {
 	c.condition(c.ready(containers))
 	c.condition(containers)
 	c.condition(verdict{kind: v1.PodScheduled, ok: true})
+	if c.mayRestartAll() {
+		c.condition(c.restartingAll())
+	}
 	v := c.State.Verdict
 	disrupted := v != nil && v.Disruption && over(c.out.Phase)
 	if disrupted {
@@ -58,6 +61,29 @@ func (c *computation) conditions() {
 			c.out.Conditions = append(c.out.Conditions, *pc)
 		}
 	}
+}
+
+// mayRestartAll reports whether the end of a container may make all of the pod
+// start anew.
+func (c *computation) mayRestartAll() bool {
+	for _, list := range [2][]v1.Container{c.p.Spec.InitContainers, c.p.Spec.Containers} {
+		for i := range list {
+			for _, r := range list[i].RestartPolicyRules {
+				if r.Action == v1.ContainerRestartRuleActionRestartAllContainers {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (c *computation) restartingAll() verdict {
+	v := verdict{kind: v1.AllContainersRestarting, ok: c.restarting()}
+	if v.ok {
+		v.reason = "RestartAllContainersStarted"
+	}
+	return v
 }
 
 // condition appends a condition; its time is kept while its status stays.

@@ -20,6 +20,10 @@ const (
 	lostMessage  = "The container could not be located when the pod was deleted.  The container used to be Running"
 	endedMessage = "The container could not be located when the pod was terminated"
 
+	// Of containers that go, or are gone, because all of the pod start anew.
+	reasonRestartAll  = "RestartingAllContainers"
+	restartAllMessage = "The container is removed because RestartAllContainers in place"
+
 	prunedMessage = "The runtime no longer has the container. The pod was initialized, so it had completed."
 )
 
@@ -93,6 +97,8 @@ func (c *computation) container(u *unit) v1.ContainerStatus {
 	case c.pruned(u, &now, ok):
 		st.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", Message: prunedMessage}
 		st.RestartCount = int32(now.Attempt)
+	case ok && (now.Reset || now.Gone && c.restarting()):
+		c.anew(&st, &now)
 	case ok:
 		c.identify(&st, &now)
 		c.observed(u, &st, &now)
@@ -134,7 +140,9 @@ func (c *computation) identify(st *v1.ContainerStatus, now *pod.Container) {
 // under the agent ended nobody knows how; when it is to be started again it
 // counts as restarted at once.
 func (c *computation) observed(u *unit, st *v1.ContainerStatus, now *pod.Container) {
-	if before, ok := c.State.Previous(u.spec.Name); ok && before.Ended() {
+	if before, ok := c.State.Previous(u.spec.Name); ok && before.Reset {
+		st.LastTerminationState.Terminated = c.reset(&before)
+	} else if ok && before.Ended() {
 		st.LastTerminationState.Terminated = c.terminated(&before, lostMessage)
 	}
 	lost := now.Lost() || (now.Unknown && !now.Gone)
@@ -148,6 +156,29 @@ func (c *computation) observed(u *unit, st *v1.ContainerStatus, now *pod.Contain
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: seconds(now.StartedAt)}
 	case now.State == pod.Exited:
 		st.State.Terminated = c.terminated(now, endedMessage)
+	}
+}
+
+// restarting reports whether all containers are being removed to start anew.
+func (c *computation) restarting() bool {
+	e := c.Memo[dag.ID{Kind: KindRestart}]
+	return e.Key != (dag.Key{}) && e.State != dag.Done
+}
+
+// anew fills the status of a container that was removed so that it starts anew
+// with all others: that is a restart already.
+func (c *computation) anew(st *v1.ContainerStatus, now *pod.Container) {
+	c.identify(st, now)
+	st.RestartCount++
+	st.State.Waiting = &v1.ContainerStateWaiting{Reason: reasonRestartAll, Message: restartAllMessage}
+	st.LastTerminationState.Terminated = c.reset(now)
+}
+
+// reset is the end of such a container, however it ended.
+func (c *computation) reset(ct *pod.Container) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
+		ExitCode: unknownExitCode, Reason: reasonRestartAll, Message: restartAllMessage,
+		ContainerID: c.Runtime + "://" + ct.ID, StartedAt: seconds(ct.StartedAt), FinishedAt: seconds(ct.Exit.FinishedAt),
 	}
 }
 

@@ -119,7 +119,7 @@ func (c *computation) initPhase() (p progress) {
 		}
 		p.pending = true
 		now, ok := c.State.Newest(spec.Name)
-		if ok && now.Ended() && !now.Succeeded() && !pod.Restarts(c.p, spec, true, now) && !c.anyMade() {
+		if ok && now.Ended() && !now.Reset && !now.Succeeded() && !pod.Restarts(c.p, spec, true, now) && !c.anyMade() {
 			p.failed = true
 		}
 	}
@@ -130,7 +130,7 @@ func (c *computation) initPhase() (p progress) {
 func (c *computation) restarts() bool {
 	for i := range c.p.Spec.Containers {
 		spec := &c.p.Spec.Containers[i]
-		if now, ok := c.State.Newest(spec.Name); !ok || pod.Restarts(c.p, spec, false, now) {
+		if now, ok := c.State.Newest(spec.Name); !ok || now.Reset || pod.Restarts(c.p, spec, false, now) {
 			return true
 		}
 	}

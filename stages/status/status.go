@@ -22,6 +22,7 @@ const (
 	KindInit      = "init"
 	KindContainer = "container"
 	KindEphemeral = "ephemeral"
+	KindRestart   = "restart.all"
 )
 
 // CrashLoop begins the Why of a hold that waits out the crash-loop back-off.

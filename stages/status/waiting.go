@@ -34,7 +34,7 @@ func (c *computation) waiting(u *unit, st *v1.ContainerStatus, entry dag.Entry) 
 			st.LastTerminationState.Terminated = st.State.Terminated
 		}
 		st.State = v1.ContainerState{Waiting: w}
-	case st.State.Terminated != nil:
+	case st.State.Terminated != nil, st.State.Waiting != nil:
 	default:
 		st.State.Waiting = &v1.ContainerStateWaiting{Reason: c.notYet()}
 	}
