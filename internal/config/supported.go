@@ -15,6 +15,7 @@ const (
 		cgroupDriver cgroupRoot cgroupsPerQOS failCgroupV1 failSwapOn
 		cpuCFSQuota cpuCFSQuotaPeriod podPidsLimit
 		memorySwap.swapBehavior memoryThrottlingFactor memoryReservationPolicy
+		userNamespaces.idsPerPod
 		oomScoreAdj protectKernelDefaults singleProcessOOMKill allowedUnsafeSysctls
 		maxPods podsPerCore systemReserved kubeReserved enforceNodeAllocatable
 		clusterDNS clusterDomain resolvConf
@@ -71,7 +72,7 @@ const (
 		logging.options.json.splitStream logging.options.json.infoBufferSize
 		shutdownGracePeriod shutdownGracePeriodCriticalPods
 		shutdownGracePeriodByPodPriority
-		localStorageCapacityIsolation userNamespaces.idsPerPod`
+		localStorageCapacityIsolation`
 
 	// pathFields name files; relative ones are resolved against the directory
 	// of the file that sets them.
@@ -81,7 +82,8 @@ const (
 
 	// gatesActing are the feature gates whose value changes what flowlet does.
 	gatesActing = `
-		KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages CustomCPUCFSQuotaPeriod MemoryQoS`
+		KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages CustomCPUCFSQuotaPeriod MemoryQoS
+		ContainerStopSignals EnvFiles`
 )
 
 func fieldSet(list string) map[string]bool {

@@ -95,8 +95,9 @@ func TestNamespaces(t *testing.T) {
 		"host, not pod": {v1.PodSpec{HostPID: true, ShareProcessNamespace: ptr.To(true)}, pod, node, pod},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, &runtimeapi.NamespaceOption{Network: tc.network, Pid: tc.pid, Ipc: tc.ipc},
-				crifact.Namespaces(&v1.Pod{Spec: tc.spec}))
+			require.Equal(t, &runtimeapi.NamespaceOption{
+				Network: tc.network, Pid: tc.pid, Ipc: tc.ipc, UsernsOptions: &runtimeapi.UserNamespace{Mode: node},
+			}, crifact.Namespaces(&v1.Pod{Spec: tc.spec}))
 		})
 	}
 }

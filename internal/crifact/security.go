@@ -6,12 +6,18 @@ import (
 )
 
 // Namespaces returns which namespaces a pod's containers share with the node
-// and with each other; sandbox and containers are given the same.
+// and with each other; sandbox and containers are given the same. Which IDs a
+// user namespace of the pod's own has is for the caller to add.
 func Namespaces(p *v1.Pod) *runtimeapi.NamespaceOption {
 	n := &runtimeapi.NamespaceOption{
 		Network: runtimeapi.NamespaceMode_POD,
 		Ipc:     runtimeapi.NamespaceMode_POD,
 		Pid:     runtimeapi.NamespaceMode_CONTAINER,
+
+		UsernsOptions: &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE},
+	}
+	if OwnUsers(p) {
+		n.UsernsOptions.Mode = runtimeapi.NamespaceMode_POD
 	}
 	if p.Spec.HostNetwork {
 		n.Network = runtimeapi.NamespaceMode_NODE
@@ -27,6 +33,9 @@ func Namespaces(p *v1.Pod) *runtimeapi.NamespaceOption {
 	}
 	return n
 }
+
+// OwnUsers reports whether a pod has a user namespace of its own.
+func OwnUsers(p *v1.Pod) bool { return p.Spec.HostUsers != nil && !*p.Spec.HostUsers }
 
 // Int64 returns v as the runtime is told it; nil stays nil.
 func Int64(v *int64) *runtimeapi.Int64Value {

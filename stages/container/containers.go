@@ -121,6 +121,9 @@ type Settings struct {
 	OOMGroup      bool          // cgroup v2: a container out of memory is killed as a whole
 	Period        time.Duration // cpuCFSQuotaPeriod; 0: CPU limits are not enforced
 
+	StopSignals bool // the gate ContainerStopSignals
+	EnvFiles    bool // the gate EnvFiles
+
 	ClusterDomain  string // clusterDomain
 	SeccompDir     string // where profiles of type Localhost are
 	SeccompDefault bool   // seccompDefault

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/kubectl/pkg/util/fieldpath"
-	"k8s.io/kubectl/pkg/util/resource"
 
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -33,7 +33,7 @@ func (e *environment) lookup(name string) (string, bool) {
 func (e *environment) expandAll(texts []string) []string {
 	var out []string
 	for _, t := range texts {
-		out = append(out, expand(t, e.lookup))
+		out = append(out, crifact.Expand(t, e.lookup))
 	}
 	return out
 }
@@ -59,7 +59,7 @@ func (c *Containers) environment(st *Start) (*environment, error) {
 		v := &st.Container.Env[i]
 		switch {
 		case v.ValueFrom == nil:
-			e.set(v.Name, expand(v.Value, e.lookup))
+			e.set(v.Name, crifact.Expand(v.Value, e.lookup))
 		default:
 			value, ok, err := c.valueFrom(st, v.ValueFrom)
 			if err != nil {
@@ -83,7 +83,7 @@ func (c *Containers) valueFrom(st *Start, from *v1.EnvVarSource) (value string, 
 		value, err = c.resourceField(st, from.ResourceFieldRef)
 		return value, true, err
 	case from.FileKeyRef != nil:
-		return "", false, fmt.Errorf("fileKeyRef (volume %q) is not supported yet", from.FileKeyRef.VolumeName)
+		return c.fileKey(st.State.Pod(), from.FileKeyRef)
 	case from.ConfigMapKeyRef != nil:
 		r := from.ConfigMapKeyRef
 		return "", false, absent(object{"configmap", r.Name, r.Optional})
@@ -166,8 +166,7 @@ func (c *Containers) podIPs(st *Start) []string {
 	return nil
 }
 
-// resourceField resolves a request or limit of a container. One without a
-// limit is told what the node has.
+// resourceField resolves a request or limit of a container.
 func (c *Containers) resourceField(st *Start, ref *v1.ResourceFieldSelector) (string, error) {
 	ct := st.Container
 	if ref.ContainerName != "" && ref.ContainerName != ct.Name {
@@ -175,24 +174,7 @@ func (c *Containers) resourceField(st *Start, ref *v1.ResourceFieldSelector) (st
 			return "", fmt.Errorf("resourceFieldRef: the pod has no container %q", ref.ContainerName)
 		}
 	}
-	limited := *ct
-	limited.Resources.Limits = v1.ResourceList{}
-	limits := podLimits(st.State.Pod(), ct)
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
-		if q, ok := c.Settings.Allocatable[name]; ok {
-			limited.Resources.Limits[name] = q
-		}
-	}
-	for name, q := range limits {
-		if !q.IsZero() {
-			limited.Resources.Limits[name] = q
-		}
-	}
-	value, err := resource.ExtractContainerResourceValue(ref, &limited)
-	if err != nil {
-		return "", fmt.Errorf("resourceFieldRef %s: %w", ref.Resource, err)
-	}
-	return value, nil
+	return crifact.ResourceField(st.State.Pod(), ct, ref, c.Settings.Allocatable)
 }
 
 // named returns a container of the pod's spec, or nil.

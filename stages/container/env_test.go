@@ -2,55 +2,15 @@ package container_test
 
 import (
 	"maps"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 
 	"github.com/flowlet/flowlet/stages/container"
 )
-
-func TestExpand(t *testing.T) {
-	known := map[string]string{"A": "1", "B": "$(A)", "EMPTY": ""}
-	lookup := func(n string) (string, bool) { v, ok := known[n]; return v, ok }
-	for text, want := range map[string]string{
-		"":                  "",
-		"plain":             "plain",
-		"$(A)":              "1",
-		"x$(A)y$(A)":        "x1y1",
-		"$(B)":              "$(A)", // values are not expanded again
-		"$(EMPTY)|":         "|",
-		"$(NO)":             "$(NO)",
-		"$$(A)":             "$(A)",
-		"$$$(A)":            "$1",
-		"$$$$(A)":           "$$(A)",
-		"$$$$$$$(A)":        "$$$1",
-		"$":                 "$",
-		"$$":                "$",
-		"$A ${A}":           "$A ${A}",
-		"$(A":               "$(A",
-		"$(A$(A)":           "$(A$(A)",
-		"$()":               "$()",
-		"($(A))":            "(1)",
-		"cost: 5$ for $(A)": "cost: 5$ for 1",
-		"$(A)$":             "1$",
-	} {
-		require.Equal(t, want, container.Expand(text, lookup), text)
-	}
-}
-
-func TestExpandLeavesTextWithoutReferencesAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[a-z(){} ]*`).Draw(t, "text")
-		require.Equal(t, text, container.Expand(text, func(string) (string, bool) { return "!", true }))
-		escaped := strings.ReplaceAll(rapid.StringMatching(`[a$()]*`).Draw(t, "any"), "$", "$$")
-		require.Equal(t, strings.ReplaceAll(escaped, "$$", "$"), container.Expand(escaped, func(string) (string, bool) { return "!", true }))
-	})
-}
 
 func field(path string) *v1.EnvVarSource {
 	return &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: path}}
@@ -143,7 +103,7 @@ func TestEnvironmentThatCannotBeResolved(t *testing.T) {
 	}{
 		"secret":            {secret, `env X: secret "s3cr3t" not found: this node runs without an API server`},
 		"config map":        {config, `env X: configmap "conf" not found`},
-		"file":              {&v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "v"}}, `env X: fileKeyRef (volume "v") is not supported yet`},
+		"file":              {&v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "v"}}, "env X: fileKeyRef: needs the feature gate EnvFiles"},
 		"field":             {field("spec.nothing"), "env X: fieldRef spec.nothing: unsupported fieldPath"},
 		"resource":          {amount("limits.gold", "", ""), "env X: resourceFieldRef limits.gold"},
 		"no such container": {amount("limits.cpu", "nobody", ""), `env X: resourceFieldRef: the pod has no container "nobody"`},

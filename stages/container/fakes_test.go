@@ -108,6 +108,9 @@ func (fakeVolumes) SubPath(p *v1.Pod, ct *v1.Container, index int, name string) 
 	return fmt.Sprintf("/pods/%s/parts/%s/%d/%s", p.UID, ct.Name, index, name), nil
 }
 
+// nodeUsers: the pod shares the node's user namespace.
+var nodeUsers = &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
+
 // rig is Containers over fakes.
 type rig struct {
 	rt    *fakeRuntime

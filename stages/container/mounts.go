@@ -17,7 +17,7 @@ const hostsPath = "/etc/hosts"
 // termination log.
 func (c *Containers) mounts(st *Start, env *environment) ([]*runtimeapi.Mount, error) {
 	if len(st.Container.VolumeDevices) > 0 {
-		return nil, fmt.Errorf("volumeDevices: block volumes are not supported yet (volume %q)", st.Container.VolumeDevices[0].Name)
+		return nil, fmt.Errorf("volumeDevices: volume %q cannot be a block device: those come from persistent volume claims, and this node runs without an API server", st.Container.VolumeDevices[0].Name)
 	}
 	var out []*runtimeapi.Mount
 	for i := range st.Container.VolumeMounts {
@@ -31,7 +31,13 @@ func (c *Containers) mounts(st *Start, env *environment) ([]*runtimeapi.Mount, e
 	if err != nil {
 		return nil, err
 	}
-	return append(append(out, hosts...), c.terminationLog(st)...), nil
+	out = append(append(out, hosts...), c.terminationLog(st)...)
+	if users := st.users(); users != nil {
+		for _, m := range out {
+			m.UidMappings, m.GidMappings = users.GetUids(), users.GetGids()
+		}
+	}
+	return out, nil
 }
 
 func (c *Containers) volumeMount(st *Start, index int, env *environment) (*runtimeapi.Mount, error) {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/flowlet/flowlet/internal/crifact"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -50,11 +51,20 @@ func (c *Containers) Request(st *Start) (*runtimeapi.ContainerConfig, error) {
 		Stdin:       ct.Stdin,
 		StdinOnce:   ct.StdinOnce,
 		Tty:         ct.TTY,
+		StopSignal:  c.stopSignal(ct),
 		Linux: &runtimeapi.LinuxContainerConfig{
 			Resources:       c.resources(p, ct),
 			SecurityContext: security,
 		},
 	}, nil
+}
+
+// stopSignal is what a stop begins with; the zero value leaves it to the image.
+func (c *Containers) stopSignal(ct *v1.Container) runtimeapi.Signal {
+	if !c.Settings.StopSignals || ct.Lifecycle == nil || ct.Lifecycle.StopSignal == nil {
+		return runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT
+	}
+	return crifact.Signal(*ct.Lifecycle.StopSignal)
 }
 
 func labels(p *v1.Pod, ct *v1.Container) map[string]string {

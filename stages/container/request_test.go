@@ -65,7 +65,7 @@ func TestRequest(t *testing.T) {
 		Linux: &runtimeapi.LinuxContainerConfig{
 			Resources: &runtimeapi.LinuxContainerResources{CpuPeriod: 100000, CpuShares: 2, OomScoreAdj: 1000},
 			SecurityContext: &runtimeapi.LinuxContainerSecurityContext{
-				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER},
+				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: nodeUsers},
 				RunAsUser:        &runtimeapi.Int64Value{},
 				Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_Unconfined},
 				MaskedPaths:      masked,
@@ -81,6 +81,35 @@ func TestRequest(t *testing.T) {
 	bare := request(t, newRig(nil), start(nil))
 	require.Len(t, bare.GetAnnotations(), 4, "no ports, hook or grace: no annotation")
 	require.Nil(t, bare.GetCommand(), "the image's own command")
+}
+
+func TestStopSignalNeedsItsGate(t *testing.T) {
+	change := func(_ *v1.Pod, app *v1.Container) { app.Lifecycle = &v1.Lifecycle{StopSignal: ptr.To(v1.SIGUSR1)} }
+	require.Equal(t, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, request(t, newRig(nil), start(change)).GetStopSignal())
+	on := func(s *container.Settings) { s.StopSignals = true }
+	require.Equal(t, runtimeapi.Signal_SIGNAL_SIGUSR1, request(t, newRig(on), start(change)).GetStopSignal())
+	require.Equal(t, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, request(t, newRig(on), start(nil)).GetStopSignal())
+}
+
+func TestContainersOfAUserNamespaceSeeTheirMountsThroughIt(t *testing.T) {
+	ids := []*runtimeapi.IDMapping{{HostId: 65536, Length: 65536}}
+	users := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids, Gids: ids}
+	st := start(func(p *v1.Pod, app *v1.Container) {
+		p.Spec.HostUsers = ptr.To(false)
+		p.Spec.Volumes = []v1.Volume{{Name: "v"}}
+		app.VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v"}}
+		app.TerminationMessagePath = "/dev/termination-log"
+	})
+	st.Sandbox = &runtimeapi.PodSandboxConfig{Linux: &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
+		NamespaceOptions: &runtimeapi.NamespaceOption{UsernsOptions: users},
+	}}}
+	got := request(t, newRig(nil), st)
+	require.Same(t, users, got.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions())
+	require.Len(t, got.GetMounts(), 3, "the volume, the hosts file and the last words")
+	for _, m := range got.GetMounts() {
+		require.Equal(t, ids, m.GetUidMappings(), m.GetContainerPath())
+		require.Equal(t, ids, m.GetGidMappings(), m.GetContainerPath())
+	}
 }
 
 func TestMounts(t *testing.T) {
@@ -172,7 +201,7 @@ func TestMounts(t *testing.T) {
 		})
 	}
 	devices := start(func(_ *v1.Pod, app *v1.Container) { app.VolumeDevices = []v1.VolumeDevice{{Name: "disk"}} })
-	require.ErrorContains(t, refused(t, newRig(nil), devices), `block volumes are not supported yet (volume "disk")`)
+	require.ErrorContains(t, refused(t, newRig(nil), devices), `volume "disk" cannot be a block device`)
 }
 
 func TestHostsFile(t *testing.T) {

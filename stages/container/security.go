@@ -149,6 +149,9 @@ func capabilities(c *v1.Capabilities) *runtimeapi.Capability {
 func namespacesOf(st *Start) (*runtimeapi.NamespaceOption, error) {
 	p := st.State.Pod()
 	n := crifact.Namespaces(p)
+	if users := st.users(); users != nil {
+		n.UsernsOptions = users
+	}
 	target := ""
 	for i := range p.Spec.EphemeralContainers {
 		if e := &p.Spec.EphemeralContainers[i]; e.Name == st.Container.Name {

@@ -32,7 +32,7 @@ func TestSecurityContextOfTheContainerWins(t *testing.T) {
 	require.Empty(t, cmp.Diff(&runtimeapi.LinuxContainerSecurityContext{
 		Capabilities:       &runtimeapi.Capability{AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"}},
 		Privileged:         true,
-		NamespaceOptions:   &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_NODE},
+		NamespaceOptions:   &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_NODE, UsernsOptions: nodeUsers},
 		SelinuxOptions:     &runtimeapi.SELinuxOption{Level: "pod"},
 		RunAsUser:          &runtimeapi.Int64Value{Value: 10},
 		RunAsGroup:         &runtimeapi.Int64Value{Value: 2},
@@ -199,11 +199,11 @@ func TestAnEphemeralContainerJoinsItsTarget(t *testing.T) {
 		start container.Start
 		want  *runtimeapi.NamespaceOption
 	}{
-		"target": {debug("app", nil), &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_TARGET, TargetId: "new"}},
-		"alone":  {debug("", nil), &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER}},
+		"target": {debug("app", nil), &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_TARGET, TargetId: "new", UsernsOptions: nodeUsers}},
+		"alone":  {debug("", nil), &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: nodeUsers}},
 		"shared": {
 			debug("app", func(p *v1.Pod) { p.Spec.ShareProcessNamespace = ptr.To(true) }),
-			&runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_POD},
+			&runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_POD, UsernsOptions: nodeUsers},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

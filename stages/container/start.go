@@ -29,6 +29,16 @@ type Start struct {
 	Removed func() bool
 }
 
+// users returns the IDs of the user namespace that the sandbox has of its own;
+// nil where it shares the node's.
+func (st *Start) users() *runtimeapi.UserNamespace {
+	u := st.Sandbox.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	if u.GetMode() != runtimeapi.NamespaceMode_POD || len(u.GetUids()) == 0 {
+		return nil
+	}
+	return u
+}
+
 var errRemoved = errors.New("not started: its pod was removed while it was made")
 
 // Start makes a container, unless there is one, starts it and reads it: at most

@@ -332,11 +332,10 @@ func TestRemoveAsksWhereTheLogIs(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	require.Empty(t, container.Unsupported(start(nil).State.Pod()))
+	require.Empty(t, container.Unsupported(start(nil).State.Pod(), container.Settings{}))
 	p := start(func(p *v1.Pod, app *v1.Container) {
 		app.LivenessProbe, app.Lifecycle = &v1.Probe{}, &v1.Lifecycle{StopSignal: ptr.To(v1.SIGUSR1)}
 		app.VolumeMounts = []v1.VolumeMount{{SubPath: "x"}, {SubPathExpr: "y"}}
-		app.Env = []v1.EnvVar{{ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{}}}}
 		app.ResizePolicy = []v1.ContainerResizePolicy{{RestartPolicy: v1.NotRequired}}
 		p.Spec.InitContainers = []v1.Container{{
 			StartupProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}, ResizePolicy: []v1.ContainerResizePolicy{{RestartPolicy: v1.RestartContainer}},
@@ -352,9 +351,9 @@ func TestUnsupported(t *testing.T) {
 	require.Equal(t, []string{
 
 		"spec.initContainers[0].resizePolicy", "spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
-		"spec.containers[0].lifecycle.stopSignal",
-		"spec.containers[0].env[0].valueFrom.fileKeyRef",
+		"spec.containers[0].lifecycle.stopSignal (needs the feature gate ContainerStopSignals)",
 		"spec.ephemeralContainers[0]", "spec.volumes[1].image",
-		"spec.hostUsers", "spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",
-	}, container.Unsupported(p))
+		"spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",
+	}, container.Unsupported(p, container.Settings{}))
+	require.NotContains(t, strings.Join(container.Unsupported(p, container.Settings{StopSignals: true}), " "), "stopSignal")
 }

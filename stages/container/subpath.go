@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/flowlet/flowlet/internal/crifact"
 )
 
 // subPath returns the part of the volume that is mounted, with its variables
@@ -18,7 +20,7 @@ func subPath(vm *v1.VolumeMount, env *environment) (string, error) {
 	if vm.SubPathExpr != "" {
 		var missing []string
 		field = "subPathExpr"
-		part = expand(vm.SubPathExpr, func(name string) (string, bool) {
+		part = crifact.Expand(vm.SubPathExpr, func(name string) (string, bool) {
 			value, _ := env.lookup(name)
 			if value == "" {
 				missing = append(missing, name)

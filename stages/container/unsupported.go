@@ -8,15 +8,16 @@ import (
 
 // Unsupported returns the paths of the fields of p that this build does not
 // act on, in the order of the spec, so that nobody relies on them. Fields that
-// a start fails on are among them.
-func Unsupported(p *v1.Pod) []string {
+// a start fails on are among them. A field that only waits for a feature gate
+// says which.
+func Unsupported(p *v1.Pod, s Settings) []string {
 	var out []string
 	for _, list := range []struct {
 		name       string
 		containers []v1.Container
 	}{{"spec.initContainers", p.Spec.InitContainers}, {"spec.containers", p.Spec.Containers}} {
 		for i := range list.containers {
-			out = append(out, ignored(fmt.Sprintf("%s[%d]", list.name, i), &list.containers[i])...)
+			out = append(out, ignored(fmt.Sprintf("%s[%d]", list.name, i), &list.containers[i], s)...)
 		}
 	}
 	for i := range p.Spec.EphemeralContainers {
@@ -31,7 +32,6 @@ func Unsupported(p *v1.Pod) []string {
 		path string
 		set  bool
 	}{
-		{"spec.hostUsers", p.Spec.HostUsers != nil && !*p.Spec.HostUsers},
 		{"spec.runtimeClassName", p.Spec.RuntimeClassName != nil && *p.Spec.RuntimeClassName != ""},
 		{"spec.imagePullSecrets", len(p.Spec.ImagePullSecrets) > 0},
 		{"spec.resourceClaims", len(p.Spec.ResourceClaims) > 0},
@@ -43,24 +43,19 @@ func Unsupported(p *v1.Pod) []string {
 	return out
 }
 
-func ignored(at string, ct *v1.Container) []string {
+func ignored(at string, ct *v1.Container, s Settings) []string {
 	var out []string
 	for _, f := range []struct {
 		path string
 		set  bool
 	}{
-		{"lifecycle.stopSignal", ct.Lifecycle != nil && ct.Lifecycle.StopSignal != nil},
+		{"lifecycle.stopSignal (needs the feature gate ContainerStopSignals)", !s.StopSignals && ct.Lifecycle != nil && ct.Lifecycle.StopSignal != nil},
 		{"resizePolicy", resizes(ct)},
 		{"resources.claims", len(ct.Resources.Claims) > 0},
 		{"volumeDevices", len(ct.VolumeDevices) > 0},
 	} {
 		if f.set {
 			out = append(out, at+"."+f.path)
-		}
-	}
-	for i := range ct.Env {
-		if from := ct.Env[i].ValueFrom; from != nil && from.FileKeyRef != nil {
-			out = append(out, fmt.Sprintf("%s.env[%d].valueFrom.fileKeyRef", at, i))
 		}
 	}
 	return out

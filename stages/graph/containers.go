@@ -40,9 +40,9 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 		Class:  "container",
 		Atomic: true,
 	}
-	for i := range u.spec.VolumeMounts {
-		if v, ok := in.volumes[u.spec.VolumeMounts[i].Name]; ok {
-			n.Need = append(n.Need, v)
+	for i := range b.s.Pod().Spec.Volumes {
+		if name := b.s.Pod().Spec.Volumes[i].Name; uses(u.spec, name) {
+			n.Need = append(n.Need, in.volumes[name])
 		}
 	}
 	if !p.initialized {

@@ -104,7 +104,7 @@ func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
 	ids := make(map[string]dag.ID, len(spec.Pod.Spec.Volumes))
 	for i := range spec.Pod.Spec.Volumes {
 		v := &spec.Pod.Spec.Volumes[i]
-		demand := p.demandOf(func(c *v1.Container) bool { return mounts(c, v.Name) })
+		demand := p.demandOf(func(c *v1.Container) bool { return uses(c, v.Name) })
 		n := volumeNode(v.Name)
 		n.Need, n.Key = []dag.ID{dirs}, demand.key("ensure volume")
 		ids[v.Name] = b.node(n, plain(func(ctx context.Context) error { return b.work.Volumes.Ensure(ctx, spec.Pod, v) }))
@@ -116,13 +116,16 @@ func volumeNode(name string) dag.Node[pod.Facts] {
 	return dag.Node[pod.Facts]{ID: dag.ID{Kind: KindVolume, Of: name}, Owns: "volume/" + name, Atomic: true, Class: "mount"}
 }
 
-func mounts(c *v1.Container, volume string) bool {
+// uses reports whether a container mounts the volume or reads a variable from it.
+func uses(c *v1.Container, volume string) bool {
 	for i := range c.VolumeMounts {
 		if c.VolumeMounts[i].Name == volume {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(c.Env, func(e v1.EnvVar) bool {
+		return e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil && e.ValueFrom.FileKeyRef.VolumeName == volume
+	})
 }
 
 // sandbox needs the volumes as little as the images: containers do.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -45,13 +44,11 @@ type Config struct {
 // Prober runs checks. Its methods may be called concurrently.
 type Prober struct {
 	Config
-
-	reference *regexp.Regexp // $(NAME), and $$ for one $
 }
 
 // New returns a Prober.
 func New(c Config) *Prober {
-	return &Prober{Config: c, reference: regexp.MustCompile(`\$\$|\$\([^)]*\)`)}
+	return &Prober{Config: c}
 }
 
 func (p *Prober) agent() string { return "kube-probe/" + p.Version }

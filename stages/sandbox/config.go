@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -26,6 +25,7 @@ type Options struct {
 	CgroupParent string        // the pod's cgroup as the runtime's driver spells it
 	Period       time.Duration // of the CFS quota; 0: CPU limits are not enforced
 	DNS          DNS
+	Users        *runtimeapi.UserNamespace // of a pod with a user namespace of its own
 }
 
 // Config returns the request for the sandbox of a pod, which calls that pull
@@ -33,9 +33,6 @@ type Options struct {
 // equal requests. The request shares maps with the pod and must not be changed.
 func Config(s *pod.State, attempt uint32, o Options) (*runtimeapi.PodSandboxConfig, error) {
 	p := s.Pod()
-	if p.Spec.HostUsers != nil && !*p.Spec.HostUsers {
-		return nil, errors.New("spec.hostUsers: user namespaces are not supported yet; remove the field to run in the node's")
-	}
 	host, err := hostname(p, o.DNS.ClusterDomain)
 	if err != nil {
 		return nil, err
@@ -51,7 +48,7 @@ func Config(s *pod.State, attempt uint32, o Options) (*runtimeapi.PodSandboxConf
 		Annotations:  p.Annotations,
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent:    o.CgroupParent,
-			SecurityContext: security(p),
+			SecurityContext: security(p, o.Users),
 			Sysctls:         sysctls(p),
 			Overhead:        crifact.LinuxResources(p.Spec.Overhead, p.Spec.Overhead, o.Period),
 			Resources:       resources(p, o.Period),
@@ -116,14 +113,18 @@ func ports(p *v1.Pod) []*runtimeapi.PortMapping {
 	return out
 }
 
-func security(p *v1.Pod) *runtimeapi.LinuxSandboxSecurityContext {
+func security(p *v1.Pod, users *runtimeapi.UserNamespace) *runtimeapi.LinuxSandboxSecurityContext {
 	sc := p.Spec.SecurityContext
 	if sc == nil {
 		sc = &v1.PodSecurityContext{}
 	}
 	groups, policy := crifact.Groups(sc)
+	namespaces := crifact.Namespaces(p)
+	if users != nil {
+		namespaces.UsernsOptions = users
+	}
 	return &runtimeapi.LinuxSandboxSecurityContext{
-		NamespaceOptions:         crifact.Namespaces(p),
+		NamespaceOptions:         namespaces,
 		SelinuxOptions:           crifact.SELinux(sc.SELinuxOptions),
 		RunAsUser:                crifact.Int64(sc.RunAsUser),
 		RunAsGroup:               crifact.Int64(sc.RunAsGroup),

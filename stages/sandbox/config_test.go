@@ -18,6 +18,9 @@ import (
 	"github.com/flowlet/flowlet/stages/sandbox"
 )
 
+// nodeUsers: the pod shares the node's user namespace.
+var nodeUsers = &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
+
 func state(change func(p *v1.Pod)) *pod.State {
 	p := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -63,7 +66,7 @@ func TestConfigOfASmallPod(t *testing.T) {
 		Linux: &runtimeapi.LinuxPodSandboxConfig{
 			CgroupParent: "/kubepods/besteffort/podu-1",
 			SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
-				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER},
+				NamespaceOptions: &runtimeapi.NamespaceOption{Pid: runtimeapi.NamespaceMode_CONTAINER, UsernsOptions: nodeUsers},
 				Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
 			},
 			Overhead:  &runtimeapi.LinuxContainerResources{CpuPeriod: 100000, CpuShares: 2},
@@ -123,9 +126,13 @@ func TestHostname(t *testing.T) {
 }
 
 func TestUserNamespacesAreRefused(t *testing.T) {
-	_, err := sandbox.Config(state(func(p *v1.Pod) { p.Spec.HostUsers = ptr.To(false) }), 0, options)
-	require.ErrorContains(t, err, "spec.hostUsers")
-	build(t, func(p *v1.Pod) { p.Spec.HostUsers = ptr.To(true) })
+	users := func(host *bool) *runtimeapi.UserNamespace {
+		got := build(t, func(p *v1.Pod) { p.Spec.HostUsers = host })
+		return got.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	}
+	require.Equal(t, runtimeapi.NamespaceMode_NODE, users(nil).GetMode())
+	require.Equal(t, runtimeapi.NamespaceMode_NODE, users(ptr.To(true)).GetMode())
+	require.Equal(t, runtimeapi.NamespaceMode_POD, users(ptr.To(false)).GetMode())
 }
 
 func TestPorts(t *testing.T) {
@@ -159,7 +166,7 @@ func TestSecurity(t *testing.T) {
 		p.Spec.InitContainers = []v1.Container{{Name: "i", SecurityContext: &v1.SecurityContext{Privileged: ptr.To(true)}}}
 	})
 	require.Empty(t, cmp.Diff(&runtimeapi.LinuxSandboxSecurityContext{
-		NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_NODE},
+		NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE, Pid: runtimeapi.NamespaceMode_NODE, UsernsOptions: nodeUsers},
 		RunAsUser:        &runtimeapi.Int64Value{Value: 5}, RunAsGroup: &runtimeapi.Int64Value{Value: 6},
 		SelinuxOptions:     &runtimeapi.SELinuxOption{Level: "s0"},
 		SupplementalGroups: []int64{7, 8},

@@ -41,9 +41,9 @@ func (d DNS) For(p *v1.Pod) (*runtimeapi.DNSConfig, []Warning) {
 	case policy == v1.DNSNone:
 	case cluster && len(d.ClusterServers) > 0:
 		out = d.cluster(p)
-	case cluster:
+	case policy == v1.DNSClusterFirstWithHostNet: // ClusterFirst is the default: nobody asked for it
 		warnings = append(warnings, Warning{"MissingClusterDNS", fmt.Sprintf(
-			"no clusterDNS is configured on this node, so the DNS policy %q of the pod works as \"Default\"", v1.DNSClusterFirst)})
+			"no clusterDNS is configured on this node, so the DNS policy %q of the pod works as \"Default\"", policy)})
 		out = d.host()
 	default:
 		out = d.host()

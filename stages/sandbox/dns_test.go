@@ -39,7 +39,10 @@ func TestDNS(t *testing.T) {
 		"Default":                          {dns: node, spec: v1.PodSpec{DNSPolicy: v1.DNSDefault}, want: host},
 		"None":                             {dns: node, spec: v1.PodSpec{DNSPolicy: v1.DNSNone}, want: &runtimeapi.DNSConfig{}},
 		"no cluster DNS": {
-			dns: noCluster, spec: v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, want: host, warning: "MissingClusterDNS",
+			dns: noCluster, spec: v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, want: host,
+		},
+		"no cluster DNS, but it was asked for": {
+			dns: noCluster, spec: v1.PodSpec{DNSPolicy: v1.DNSClusterFirstWithHostNet}, want: host, warning: "MissingClusterDNS",
 		},
 		"no resolv.conf": {
 			dns: sandbox.DNS{NodeIPs: []string{"fd00::1", "10.0.0.1"}}, spec: v1.PodSpec{DNSPolicy: v1.DNSDefault},

@@ -57,6 +57,11 @@ type Settings struct {
 	// Handler returns the runtime handler of a pod's class; nil: always the
 	// runtime's default.
 	Handler func(p *v1.Pod) (string, error)
+	// Features returns what the runtime handler of a pod can do; nil: nothing
+	// but the usual.
+	Features func(p *v1.Pod) pod.HandlerFeatures
+	// Users gives pods IDs for a user namespace of their own; nil: they get none.
+	Users *UserNamespaces
 }
 
 // Sandboxes makes, stops and removes sandboxes. Its methods may be called concurrently.
@@ -77,15 +82,40 @@ func New(runtime Runtime, events pod.Recorder, settings Settings) *Sandboxes {
 // Config returns the request for a sandbox of s; see the function Config. It
 // reads the node's resolv.conf.
 func (b *Sandboxes) Config(s *pod.State, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
-	config, _, err := b.config(s, attempt)
+	config, _, err := b.config(s, attempt, b.find)
 	return config, err
 }
 
-// config is Config that also returns what there is to warn about.
-func (b *Sandboxes) config(s *pod.State, attempt uint32) (*runtimeapi.PodSandboxConfig, []Warning, error) {
+// find returns the IDs that a pod has been given.
+func (b *Sandboxes) find(p *v1.Pod) (*runtimeapi.UserNamespace, error) {
+	if b.settings.Users == nil {
+		return nil, nil
+	}
+	return b.settings.Users.Find(p.UID)
+}
+
+// give gives a pod the IDs of its user namespace.
+func (b *Sandboxes) give(p *v1.Pod) (*runtimeapi.UserNamespace, error) {
+	if b.settings.Features == nil || !b.settings.Features(p).UserNamespaces {
+		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	if b.settings.Users == nil {
+		return nil, nil // a simulated node
+	}
+	return b.settings.Users.Allocate(p.UID)
+}
+
+// config is Config that also returns what there is to warn about. users
+// returns the IDs of a user namespace of the pod's own.
+func (b *Sandboxes) config(s *pod.State, attempt uint32, users func(*v1.Pod) (*runtimeapi.UserNamespace, error)) (*runtimeapi.PodSandboxConfig, []Warning, error) {
 	o, err := b.options(s.Pod())
 	if err != nil {
 		return nil, nil, pod.WithReason(reasonConfig, err)
+	}
+	if crifact.OwnUsers(s.Pod()) {
+		if o.Users, err = users(s.Pod()); err != nil {
+			return nil, nil, pod.WithReason(reasonConfig, err)
+		}
 	}
 	config, err := Config(s, attempt, o)
 	if err != nil {
@@ -139,7 +169,7 @@ func (b *Sandboxes) Create(ctx context.Context, s *pod.State, attempt uint32) (p
 }
 
 func (b *Sandboxes) run(ctx context.Context, s *pod.State, attempt uint32) (id string, err error) {
-	config, warnings, err := b.config(s, attempt)
+	config, warnings, err := b.config(s, attempt, b.give)
 	if err != nil {
 		return "", err
 	}

@@ -162,7 +162,7 @@ func TestCreateIsNotTriedWhereTheSpecIsWrong(t *testing.T) {
 func TestDNSWarningsBecomeEventsOnce(t *testing.T) {
 	ev := &recorder{}
 	b := sandbox.New(&fakeRuntime{}, ev, sandbox.Settings{})
-	s := state(func(p *v1.Pod) { p.Spec.DNSPolicy = v1.DNSClusterFirst })
+	s := state(func(p *v1.Pod) { p.Spec.DNSPolicy = v1.DNSClusterFirstWithHostNet })
 	_, err := b.Config(s, 0)
 	require.NoError(t, err)
 	require.Empty(t, ev.lines)

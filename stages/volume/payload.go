@@ -11,7 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/fieldpath"
-	"k8s.io/kubectl/pkg/util/resource"
+
+	"github.com/flowlet/flowlet/internal/crifact"
 )
 
 // payload is what a volume shows: files by their path, which is clean and
@@ -139,30 +140,13 @@ func (s *Volumes) value(p *corev1.Pod, item *corev1.DownwardAPIVolumeFile) (stri
 	}
 }
 
-// resource resolves a request or limit of a container. One without a limit is
-// told what the node has.
+// resource resolves a request or limit of a container.
 func (s *Volumes) resource(p *corev1.Pod, ref *corev1.ResourceFieldSelector) (string, error) {
 	c := containerOf(p, ref.ContainerName)
 	if c == nil {
 		return "", fmt.Errorf("resourceFieldRef %s: the pod has no container %q", ref.Resource, ref.ContainerName)
 	}
-	limited := *c
-	limited.Resources.Limits = corev1.ResourceList{}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		if q, ok := s.Allocatable[name]; ok {
-			limited.Resources.Limits[name] = q
-		}
-	}
-	for name, q := range c.Resources.Limits {
-		if !q.IsZero() {
-			limited.Resources.Limits[name] = q
-		}
-	}
-	text, err := resource.ExtractContainerResourceValue(ref, &limited)
-	if err != nil {
-		return "", fmt.Errorf("resourceFieldRef %s: %w", ref.Resource, err)
-	}
-	return text, nil
+	return crifact.ResourceField(p, c, ref, s.Allocatable)
 }
 
 func containerOf(p *corev1.Pod, name string) *corev1.Container {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/dag"
@@ -21,6 +22,7 @@ import (
 	"github.com/flowlet/flowlet/sources/pleg"
 	"github.com/flowlet/flowlet/stages"
 	"github.com/flowlet/flowlet/stages/admit"
+	"github.com/flowlet/flowlet/stages/container"
 	"github.com/flowlet/flowlet/stages/status"
 )
 
@@ -59,6 +61,8 @@ type Agent struct {
 	sources  []string
 	runtime  pod.RuntimeStatus // that was logged last
 	restored []pod.Record
+
+	unsupported func(p *v1.Pod) []string // paths of fields without effect
 }
 
 // New wires an agent: nothing runs and no call is made yet, but the state
@@ -69,6 +73,7 @@ func New(p Parts) *Agent {
 		Records: podstore.OpenRecords(p.Config.RootDir), Runtime: &RuntimeInfo{client: p.Runtime},
 	}
 	a.sources = names(p.Sources)
+	a.unsupported = func(pod *v1.Pod) []string { return container.Unsupported(pod, p.Node.Container) }
 	a.restore()
 	if a.Journal = p.Journal; a.Journal == nil {
 		a.Journal = journal.New(journal.Options{})

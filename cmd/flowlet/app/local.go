@@ -12,7 +12,6 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/server"
 	"github.com/flowlet/flowlet/sources/file"
-	"github.com/flowlet/flowlet/stages/container"
 )
 
 // localAPI is what the read commands ask.
@@ -28,7 +27,7 @@ func (d *daemon) localAPI() http.Handler {
 		Sources:  d.agent.sources,
 		Plan:     d.plan,
 
-		Unsupported: container.Unsupported,
+		Unsupported: d.agent.unsupported,
 	}
 	return a.Handler()
 }

@@ -59,6 +59,7 @@ func (d *daemon) node() (Node, error) {
 		OOMGroup: tree.V2 && (k.SingleProcessOOMKill == nil || !*k.SingleProcessOOMKill), ClusterDomain: k.ClusterDomain,
 		SeccompDir: filepath.Join(c.RootDir, "seccomp"), SeccompDefault: *k.SeccompDefault, LinkDir: containerLogs,
 	}
+	n.Container.StopSignals, n.Container.EnvFiles = c.Gates.Enabled("ContainerStopSignals"), c.Gates.Enabled("EnvFiles")
 	memory := memoryQoS(c, tree.V2)
 	n.Container.MemoryQoS = container.MemoryQoS{On: memory.On, Reserved: memory.Reserves(), High: memory.High}
 	n.Container.LimitedSwap = k.MemorySwap.SwapBehavior == "LimitedSwap"
@@ -78,6 +79,21 @@ func (d *daemon) node() (Node, error) {
 	return n, nil
 }
 
+// userNamespaces cuts the IDs of pods with a user namespace of their own from
+// what the machine gives the user kubelet, as the kubelet does.
+func userNamespaces(c *config.Config) *sandbox.UserNamespaces {
+	perPod := uint32(sandbox.DefaultIDsPerPod)
+	if u := c.Kubelet.UserNamespaces; u != nil && u.IDsPerPod != nil && *u.IDsPerPod > 0 {
+		perPod = uint32(*u.IDsPerPod) //nolint:gosec // validated
+	}
+	return &sandbox.UserNamespaces{
+		PodsDir: filepath.Join(c.RootDir, "pods"), PerPod: perPod,
+		Range: func() (sandbox.IDRange, error) {
+			return sandbox.IDRangeOf("kubelet", "/etc/subuid", "/etc/subgid", perPod)
+		},
+	}
+}
+
 // maxPods is how many pods may be on the node; 0 means no limit.
 func maxPods(k *kubeletconfig.KubeletConfiguration) int64 {
 	most := int64(k.MaxPods)
@@ -95,6 +111,7 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},
 		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: cgroups.memory,
 	}
+	n.Sandbox.Users = userNamespaces(d.config)
 	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
-	"github.com/flowlet/flowlet/stages/container"
 	"github.com/flowlet/flowlet/stages/graph"
 )
 
@@ -54,7 +53,7 @@ func (a *Agent) noteFields(old, now podstore.View) {
 	if spec == nil || old.State != nil && old.State.Pod() == spec.Pod {
 		return
 	}
-	fields := container.Unsupported(spec.Pod)
+	fields := a.unsupported(spec.Pod)
 	if len(fields) == 0 {
 		return
 	}

@@ -199,6 +199,9 @@ func (d *daemon) serve(l net.Listener, h http.Handler) func(context.Context) err
 func (d *daemon) ready() {
 	d.log.Info("flowlet is running", "node", d.config.NodeName, "runtime", d.endpoint,
 		"static_pods", d.config.Kubelet.StaticPodPath, "socket", d.local.Addr().String())
+	if len(d.config.Kubelet.ClusterDNS) == 0 {
+		d.log.Info("clusterDNS is not set: pods with dnsPolicy ClusterFirst, which is the default, have the node's name servers")
+	}
 	if len(d.agent.sources) == 0 {
 		d.log.Warn("nothing tells this agent of pods: set staticPodPath (--pod-manifest-path) or staticPodURL (--manifest-url)")
 	}

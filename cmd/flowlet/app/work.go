@@ -74,7 +74,7 @@ func graphConfig(c *config.Config) *graph.Config {
 // work is what the stages do, on this node and this runtime.
 func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) *graph.Work {
 	n := p.Node
-	n.Sandbox.CgroupParent = n.Cgroups.ParentFor
+	n.Sandbox.CgroupParent, n.Sandbox.Features = n.Cgroups.ParentFor, a.handler
 	qps, burst := p.Config.PullQPS()
 	return &graph.Work{
 		Observer:   observer{a.PLEG},

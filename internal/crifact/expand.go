@@ -1,10 +1,10 @@
-package container
+package crifact
 
 import "strings"
 
-// expand replaces each $(NAME) whose name lookup knows. One that it does not
+// Expand replaces each $(NAME) whose name lookup knows. One that it does not
 // know stays as it is, and $$ stands for one $, so $$(NAME) is never replaced.
-func expand(text string, lookup func(name string) (string, bool)) string {
+func Expand(text string, lookup func(name string) (string, bool)) string {
 	var out strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "$")

@@ -1,4 +1,0 @@
-package container
-
-// Expand is tested on its own: its rules are the API's.
-var Expand = expand
