@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
 
 	"github.com/flowlet/flowlet/cri/crisim"
@@ -26,8 +28,16 @@ func simCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			streams, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "simulated container runtime on %s; nothing really runs\n", listen)
-			return crisim.New(crisim.Config{}).Serve(cmd.Context(), l)
+			sim := crisim.New(crisim.Config{})
+			p := pool.New().WithContext(cmd.Context()).WithCancelOnError()
+			p.Go(func(ctx context.Context) error { return sim.Serve(ctx, l) })
+			p.Go(func(ctx context.Context) error { return sim.ServeStreams(ctx, streams) })
+			return p.Wait()
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "socket to serve on, as unix:///run/sim.sock")

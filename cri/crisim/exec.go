@@ -26,7 +26,7 @@ func (r *runtimeServer) ExecSync(ctx context.Context, req *runtimeapi.ExecSyncRe
 }
 
 func (r *Runtime) exec(ctx context.Context, req *runtimeapi.ExecSyncRequest) (*runtimeapi.ExecSyncResponse, error) {
-	answer, err := r.execAnswer(req)
+	answer, _, err := r.execAnswer(req.GetContainerId(), req.GetCmd())
 	if err != nil {
 		return nil, err
 	}
@@ -43,25 +43,20 @@ func (r *Runtime) exec(ctx context.Context, req *runtimeapi.ExecSyncRequest) (*r
 	return &runtimeapi.ExecSyncResponse{Stdout: []byte(answer.Stdout), Stderr: []byte(answer.Stderr), ExitCode: answer.Code}, nil
 }
 
-func (r *Runtime) execAnswer(req *runtimeapi.ExecSyncRequest) (ExecScript, error) {
+// execAnswer is what the script says about a command, if anything.
+func (r *Runtime) execAnswer(id string, cmd []string) (_ ExecScript, scripted bool, _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c, ok := r.store.containers.get(req.GetContainerId())
-	if !ok {
-		return ExecScript{}, notFound("failed to exec in container: failed to find container %q in store", req.GetContainerId())
-	}
-	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
-		return ExecScript{}, fmt.Errorf("container is in %s state", c.state)
-	}
-	if c.script == nil {
-		return ExecScript{}, nil
+	c, err := r.running(id)
+	if err != nil || c.script == nil {
+		return ExecScript{}, false, err
 	}
 	age := time.Duration(time.Now().UnixNano() - c.started)
-	line := strings.Join(req.GetCmd(), " ")
+	line := strings.Join(cmd, " ")
 	for _, e := range c.script.Exec {
 		if strings.Contains(line, e.Command) && age >= time.Duration(e.From) && (e.Until == 0 || age < time.Duration(e.Until)) {
-			return e, nil
+			return e, true, nil
 		}
 	}
-	return ExecScript{}, nil
+	return ExecScript{}, false, nil
 }

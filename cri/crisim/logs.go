@@ -1,6 +1,7 @@
 package crisim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,16 +55,23 @@ func (r *Runtime) startLog(c *container) {
 }
 
 func (r *Runtime) writeLog(c *container, l *LogScript, written int) {
-	if c.process.log != nil {
-		stream := l.Stream
-		if stream == "" {
-			stream = string(runtimeapi.Stdout)
-		}
-		_, _ = fmt.Fprintf(c.process.log, "%s %s %s %s\n", time.Now().Format(time.RFC3339Nano), stream, runtimeapi.LogTagFull, l.Text)
-	}
+	c.process.say(cmp.Or(runtimeapi.LogStreamType(l.Stream), runtimeapi.Stdout), l.Text)
 	written++
 	if l.Every > 0 && (l.Count == 0 || written < l.Count) {
 		r.schedule(c, time.Duration(l.Every), func() { r.writeLog(c, l, written) })
+	}
+}
+
+// say writes a line to the log and to those who are attached.
+func (p *process) say(stream runtimeapi.LogStreamType, text string) {
+	if p.log != nil {
+		_, _ = fmt.Fprintf(p.log, "%s %s %s %s\n", time.Now().Format(time.RFC3339Nano), stream, runtimeapi.LogTagFull, text)
+	}
+	for _, v := range p.viewers {
+		select {
+		case v.lines <- line{stream, text + "\n"}:
+		default:
+		}
 	}
 }
 

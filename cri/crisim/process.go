@@ -29,6 +29,8 @@ type process struct {
 	tasks  []*task
 	exited chan struct{} // closed at exit; made by the first who waits
 	log    io.WriteCloser
+
+	viewers []*viewer
 }
 
 func (c *container) live() *process {
@@ -139,6 +141,9 @@ func (r *Runtime) record(c *container, code int32, reason, message string) {
 		r.cancel(t)
 	}
 	p.closeLog()
+	for _, v := range p.viewers {
+		close(v.lines)
+	}
 	if p.exited != nil {
 		close(p.exited)
 	}

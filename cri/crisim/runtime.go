@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming"
 )
 
 // Runtime is a simulated container runtime. Its methods may be called concurrently and, unless they say so, do not block.
@@ -32,6 +33,7 @@ type Runtime struct {
 	timers    timers
 	store     store
 	hub       hub
+	streams   streaming.Server // nil: none are served
 }
 
 // New returns a runtime that nobody can reach yet: see Run, Serve and Register.

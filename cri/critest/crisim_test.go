@@ -3,6 +3,7 @@ package critest_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,13 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri"
 	"github.com/flowlet/flowlet/cri/crisim"
 	"github.com/flowlet/flowlet/cri/critest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Ends a second after its connection broke.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/moby/spdystream.(*Connection).shutdown"))
+}
 
 func TestCrisim(t *testing.T) {
 	for name, cfg := range map[string]crisim.Config{
@@ -77,4 +82,33 @@ func target(t *testing.T, cfg crisim.Config, connect func(*crisim.Runtime) conne
 			})
 		},
 	}
+}
+
+// TestCrisimStreams is in real time: streams are connections over the loopback interface.
+func TestCrisimStreams(t *testing.T) {
+	tgt := target(t, crisim.Config{}, nil)
+	tgt.Streams = true
+	tgt.Open = func(t *testing.T, body func(*testing.T, critest.Runtime)) {
+		ctx, cancel := context.WithCancel(t.Context())
+		sim := crisim.New(crisim.Config{Images: map[string]crisim.Image{tgt.Image: {Present: true}}})
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		ended := make(chan error, 2)
+		go func() { ended <- sim.Run(ctx) }()
+		go func() { ended <- sim.ServeStreams(ctx, lis) }()
+		conn := sim.Conn()
+		client := cri.New(conn)
+		defer func() {
+			require.NoError(t, conn.Close())
+			cancel()
+			require.NoError(t, <-ended)
+			require.NoError(t, <-ended)
+		}()
+		require.Eventually(t, func() bool { // until ServeStreams has begun
+			_, err := client.Exec(ctx, &runtimeapi.ExecRequest{ContainerId: "none"})
+			return cri.IsNotFound(err)
+		}, 10*time.Second, time.Millisecond)
+		body(t, critest.Runtime{Client: client})
+	}
+	critest.RunStreams(t, tgt)
 }

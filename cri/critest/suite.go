@@ -26,6 +26,7 @@ type Target struct {
 
 	// Capabilities; a call that the runtime lacks must give cri.ErrUnsupported.
 	Events, RuntimeConfig bool
+	Streams               bool // Exec, Attach and PortForward
 
 	Image    string   // of the containers; pulled when it is not present
 	Programs Programs // what Image can run
@@ -47,7 +48,18 @@ type Runtime struct {
 // Run runs the suite as subtests of t.
 func Run(t *testing.T, target Target) {
 	t.Helper()
-	for _, group := range [][]contract{sandboxContract, containerContract, stopContract, imageContract, listContract, eventContract, everyCall()} {
+	run(t, target, sandboxContract, containerContract, stopContract, imageContract, listContract, eventContract, everyCall(), streamContract())
+}
+
+// RunStreams runs only what is about Exec, Attach and PortForward, for runtimes whose streams need real time.
+func RunStreams(t *testing.T, target Target) {
+	t.Helper()
+	run(t, target, streamContract())
+}
+
+func run(t *testing.T, target Target, groups ...[]contract) {
+	t.Helper()
+	for _, group := range groups {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				target.Open(t, func(t *testing.T, rt Runtime) {
@@ -109,6 +121,7 @@ type Programs struct {
 	ExecOut  []string // prints "1 out" and a newline to standard output and ends with code 0
 	ExecFail []string // prints "err" and a newline to standard error and ends with code 7
 	ExecSlow []string // takes a minute
+	ExecCopy []string // copies standard input to standard output
 }
 
 // Shell are programs for an image with /bin/sh and sleep, for example busybox.
@@ -118,7 +131,7 @@ func Shell() Programs {
 	return Programs{
 		Wait: sh(wait), Stubborn: sh(`trap "" TERM; while :; do sleep 0.05; done`),
 		Exit0: sh("exit 0"), Exit3: sh("exit 3"), Say: sh("echo hello; " + wait),
-		ExecOut: sh("echo 1 out"), ExecFail: sh("echo err >&2; exit 7"), ExecSlow: sh("sleep 60"),
+		ExecOut: sh("echo 1 out"), ExecFail: sh("echo err >&2; exit 7"), ExecSlow: sh("sleep 60"), ExecCopy: []string{"cat"},
 	}
 }
 

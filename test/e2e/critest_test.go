@@ -46,7 +46,7 @@ func contractTarget(t *testing.T, n *devnode.Node) critest.Target {
 	logs, err := n.MemDir("critest")
 	require.NoError(t, err)
 	return critest.Target{
-		Events: modern, RuntimeConfig: modern,
+		Events: modern, RuntimeConfig: modern, Streams: true,
 		Image: n.Demo, Programs: programs(), Pullable: n.Demo, Missing: images.Host + "/missing:1",
 		CgroupParent: n.CgroupRoot + "/critest", LogRoot: logs,
 		Open: func(t *testing.T, body func(*testing.T, critest.Runtime)) {
@@ -66,5 +66,6 @@ func programs() critest.Programs {
 		ExecOut:  []string{"/bin/log", "-n", "1", "out"},
 		ExecFail: []string{"/bin/crash", "-after", "0s", "-code", "7", "err"},
 		ExecSlow: []string{"/bin/sleep", "60"},
+		ExecCopy: []string{"/bin/cat"},
 	}
 }

@@ -54,6 +54,7 @@ type daemon struct {
 	started  time.Time
 	endpoint string
 	sim      *crisim.Runtime
+	streams  net.Listener // of sim
 	runtime  *cri.Client
 	files    *file.Source
 	url      *httpsource.Source
@@ -104,6 +105,11 @@ func (d *daemon) buildRuntime() error {
 	}
 	if d.endpoint == SimEndpoint {
 		d.sim = crisim.New(crisim.Config{})
+		var err error
+		if d.streams, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return fmt.Errorf("streams of the simulated runtime: %w", err)
+		}
+		d.closers = append(d.closers, d.streams.Close)
 		conn := d.sim.Conn()
 		d.runtime = cri.New(conn, options...)
 		d.closers = append(d.closers, conn.Close)
@@ -175,6 +181,7 @@ func (d *daemon) run(ctx context.Context) error {
 	sim := pool.New().WithErrors()
 	if d.sim != nil {
 		sim.Go(func() error { return d.sim.Run(simCtx) })
+		sim.Go(func() error { return d.sim.ServeStreams(simCtx, d.streams) })
 	}
 	p := pool.New().WithContext(ctx).WithCancelOnError()
 	p.Go(d.agent.Run)

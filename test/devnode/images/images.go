@@ -28,7 +28,7 @@ const (
 )
 
 // links are the commands of demo that have a name in /bin.
-var links = []string{"serve", "sleep", "log", "write", "follow", "cat", "ls", "env", "id", "job", "crash", "exit", "get", "pause"}
+var links = []string{"serve", "sleep", "log", "write", "follow", "cat", "ls", "env", "id", "job", "crash", "exit", "get", "size", "pause"}
 
 // Build compiles the program demo of the checkout and makes both images. Both have the same single layer.
 func Build(ctx context.Context, repo string) (demo, pause v1.Image, err error) {

@@ -29,7 +29,7 @@ func commands() map[string]command {
 		"log":    {"log [-every 1s] [-n N] TEXT: prints numbered lines, for ever without -n", printLines},
 		"write":  {"write [-every D] FILE TEXT: writes the file, again and again with -every", write},
 		"follow": {"follow FILE: prints the file whenever it changes", follow},
-		"cat":    {"cat FILE...: prints files", cat},
+		"cat":    {"cat [FILE...]: prints files, or standard input", cat},
 		"ls":     {"ls DIR: lists a directory", list},
 		"env":    {"env: prints the environment", printEnv},
 		"id":     {"id: prints user, groups and process", printID},
@@ -37,6 +37,7 @@ func commands() map[string]command {
 		"crash":  {"crash [-after 2s] [-code 1] [MESSAGE]: ends in failure", crash},
 		"exit":   {"exit CODE: ends at once", exitWith},
 		"get":    {"get URL: prints what a web server answers", get},
+		"size":   {"size: prints rows and columns of its terminal whenever they change", printSize},
 		"pause":  {"pause: holds a pod's namespaces and reaps", pause},
 	}
 }

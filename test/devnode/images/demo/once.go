@@ -87,6 +87,10 @@ func get(args []string) error {
 }
 
 func cat(args []string) error {
+	if len(args) == 0 {
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		return err
+	}
 	for _, name := range args {
 		b, err := os.ReadFile(name)
 		if err != nil {
