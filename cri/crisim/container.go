@@ -62,6 +62,11 @@ func (r *Runtime) createContainer(c *container) error {
 	if c.image = r.store.images.find(ref); c.image == nil {
 		return notFound("failed to resolve image %q", ref)
 	}
+	for _, m := range c.config.GetMounts() {
+		if volume := m.GetImage().GetImage(); volume != "" && r.store.images.find(volume) == nil {
+			return notFound("failed to resolve image %q of the mount at %s", volume, m.GetContainerPath())
+		}
+	}
 	if r.cfg.Lean {
 		c.config.Envs, c.config.Command, c.config.Args, c.config.Devices, c.config.CDIDevices = nil, nil, nil, nil, nil
 	}

@@ -352,7 +352,6 @@ func TestUnsupported(t *testing.T) {
 
 		"spec.initContainers[0].resizePolicy", "spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
 		"spec.containers[0].lifecycle.stopSignal (needs the feature gate ContainerStopSignals)",
-		"spec.ephemeralContainers[0]", "spec.volumes[1].image",
 		"spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",
 	}, container.Unsupported(p, container.Settings{}))
 	require.NotContains(t, strings.Join(container.Unsupported(p, container.Settings{StopSignals: true}), " "), "stopSignal")

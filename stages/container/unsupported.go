@@ -20,14 +20,6 @@ func Unsupported(p *v1.Pod, s Settings) []string {
 			out = append(out, ignored(fmt.Sprintf("%s[%d]", list.name, i), &list.containers[i], s)...)
 		}
 	}
-	for i := range p.Spec.EphemeralContainers {
-		out = append(out, fmt.Sprintf("spec.ephemeralContainers[%d]", i))
-	}
-	for i := range p.Spec.Volumes {
-		if p.Spec.Volumes[i].Image != nil {
-			out = append(out, fmt.Sprintf("spec.volumes[%d].image", i))
-		}
-	}
 	for _, f := range []struct {
 		path string
 		set  bool

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -160,13 +162,18 @@ func (b *builder) untold() bool {
 	return b.s.Phase == pod.Active && !slices.ContainsFunc(b.s.Containers, over)
 }
 
+func ephemeral(s *pod.State, name string) bool {
+	p := s.Pod()
+	return p != nil && slices.ContainsFunc(p.Spec.EphemeralContainers, func(e v1.EphemeralContainer) bool { return e.Name == name })
+}
+
 func recordSum(s *pod.State) sum {
 	d := newSum().num(uint64(s.Incarnation)).num(uint64(s.StartTime.UnixNano())).num(uint64(s.Phase / pod.Finished))
 	if by := s.KillBy(); !by.IsZero() {
 		d = d.num(uint64(by.UnixNano()))
 	}
 	for _, c := range s.Containers {
-		if c.Ended() || c.Attempt > 0 {
+		if c.Ended() || c.Attempt > 0 || ephemeral(s, c.Name) {
 			d = d.str(c.ID).num(uint64(c.State))
 		}
 		if c.Reset {
@@ -191,6 +198,9 @@ func (b *builder) names() []string {
 		}
 		for i := range p.Spec.Containers {
 			names = append(names, p.Spec.Containers[i].Name)
+		}
+		for i := range p.Spec.EphemeralContainers {
+			names = append(names, p.Spec.EphemeralContainers[i].Name)
 		}
 	}
 	spec := len(names)

@@ -19,9 +19,9 @@ type inputs struct {
 	places  []dag.ID // cgroup and directories
 	sandbox dag.ID
 	volumes map[string]dag.ID
-	images  map[string][]dag.ID
+	images  map[string][]dag.ID // by reference
 	stops   map[string]dag.ID
-	restart []dag.ID // of all containers
+	restart []dag.ID // of all containers but the ephemeral ones
 	record  dag.ID
 	inits   []dag.ID // the init containers so far, until the pod is initialized
 	after   []dag.ID // the active deadline, and earlier containers with a postStart hook
@@ -29,16 +29,23 @@ type inputs struct {
 
 // container starts one container. It needs the pod's cgroup, which its request
 // names, and directories, which hold its logs and its last words; its own image
-// and volumes, the sandbox and the init containers before it. It comes after
-// earlier ones only where those have a postStart hook.
+// and volumes, the sandbox and the init containers before it; an ephemeral one
+// does not need those. It comes after earlier ones only where those have a
+// postStart hook.
 func (b *builder) container(p *plan, u *unit, in *inputs) {
 	n := dag.Node[pod.Facts]{
-		ID:     dag.ID{Kind: u.kind(), Of: u.spec.Name},
-		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}, in.restart, in.images[u.spec.Image]),
+		ID:     dag.ID{Kind: u.kind, Of: u.spec.Name},
+		Need:   slices.Concat(in.places, []dag.ID{in.sandbox, in.stops[u.spec.Name]}),
 		After:  in.after,
 		Owns:   ownContainer(u.spec.Name),
 		Class:  "container",
 		Atomic: true,
+	}
+	if u.kind != KindEphemeral {
+		n.Need = append(n.Need, in.restart...)
+	}
+	for ref := range b.imagesOf(u.spec) {
+		n.Need = append(n.Need, in.images[ref]...)
 	}
 	for i := range b.s.Pod().Spec.Volumes {
 		if name := b.s.Pod().Spec.Volumes[i].Name; uses(u.spec, name) {
@@ -60,13 +67,13 @@ func (b *builder) container(p *plan, u *unit, in *inputs) {
 	if ok {
 		in.after = append(in.after[:len(in.after):len(in.after)], id, hooked)
 	}
-	if u.init {
+	if u.init() {
 		in.inits = append(in.inits, id)
 		if ok {
 			in.inits = append(in.inits, hooked)
 		}
 	}
-	if c := u.last; c.Live() && (!u.init || u.sidecar()) {
+	if c := u.last; c.Live() && (!u.init() || u.sidecar()) {
 		b.probes(u.spec, c, false)
 	}
 }
@@ -80,6 +87,9 @@ func (b *builder) startKey(p *plan, u *unit) (dag.Key, dag.Hold) {
 		return newSum().str(u.last.ID).key("run to its end"), dag.Hold{Why: "init container " + u.spec.Name + " is running"}
 	case start:
 		key := newSum().num(uint64(u.attempt)).num(uint64(p.attempt)).num(b.s.Spec.Sum).key("start attempt " + itoa(u.attempt))
+		if u.kind == KindEphemeral {
+			return key, b.targetHold(p, u)
+		}
 		return key, b.crashHold(p, u)
 	}
 	return dag.Key{}, dag.Hold{}
@@ -107,7 +117,7 @@ func (b *builder) start(p *plan, u *unit) run {
 	}
 	s, sandbox, attempt := b.s, p.sandbox, p.attempt
 	st := Start{
-		State: s, Container: u.spec, Init: u.init, Attempt: u.attempt, SandboxID: sandbox.ID,
+		State: s, Container: u.spec, Init: u.init(), Attempt: u.attempt, SandboxID: sandbox.ID,
 		Existing: u.existing, Image: s.Images[u.spec.Image],
 	}
 	if removed := b.work.removed(); removed != nil {
@@ -121,73 +131,6 @@ func (b *builder) start(p *plan, u *unit) run {
 		st.Sandbox = cfg
 		return b.work.Containers.Start(ctx, st)
 	}
-}
-
-// images are looked up and, where missing, pulled; pulls start with the pod
-// and wait for nothing but the look. A container needs both stages.
-func (b *builder) images(p *plan) map[string][]dag.ID {
-	ids := make(map[string][]dag.ID, len(p.units))
-	for i := range p.units {
-		ref := p.units[i].spec.Image
-		if _, ok := ids[ref]; !ok {
-			ids[ref] = b.image(p, ref)
-		}
-	}
-	return ids
-}
-
-func (b *builder) image(p *plan, ref string) []dag.ID {
-	demand := p.demandOf(func(c *v1.Container) bool { return c.Image == ref })
-	policy := policyOf(p, ref)
-	known := b.s.Images[ref]
-	if demand != 0 {
-		demand = demand.num(uint64(known.Epoch))
-	}
-	spec, s, attempt := b.s.Spec, b.s, p.attempt
-
-	look := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindImageLook, Of: ref}, Class: KindImageLook}
-	pull := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindImage, Of: ref}, Class: KindImage, Share: "image/" + ref}
-	if b.Config.Registry != nil {
-		pull.Class = KindImage + "/" + b.Config.Registry(ref)
-	}
-	if policy != v1.PullAlways {
-		look.Key = demand.key("look up")
-	}
-	if demand != 0 && (policy == v1.PullAlways || known.ID == "") {
-		pull.Key = demand.key("pull")
-	}
-	lookID := b.node(look, func(ctx context.Context) (pod.Facts, error) {
-		return b.work.Images.Look(ctx, spec.Pod, ref, policy)
-	})
-	pull.Need = []dag.ID{lookID}
-	pullID := b.node(pull, func(ctx context.Context) (pod.Facts, error) {
-		cfg, err := b.work.Sandboxes.Config(s, attempt)
-		if err != nil {
-			return nil, err
-		}
-		return b.work.Images.Pull(ctx, spec.Pod, ref, cfg)
-	})
-	return []dag.ID{lookID, pullID}
-}
-
-// policyOf returns the strictest pull policy among the containers of an image
-// that are to be started.
-func policyOf(p *plan, ref string) v1.PullPolicy {
-	policy := v1.PullNever
-	for i := range p.units {
-		u := &p.units[i]
-		if u.spec.Image != ref || u.do != start {
-			continue
-		}
-		switch u.spec.ImagePullPolicy {
-		case v1.PullAlways:
-			return v1.PullAlways
-		case v1.PullNever:
-		default:
-			policy = v1.PullIfNotPresent
-		}
-	}
-	return policy
 }
 
 // deadline of the teardown: the removal's or the verdict's, or for a pod that completed its

@@ -33,6 +33,7 @@ const (
 	KindSandbox          = "sandbox"
 	KindInit             = "init"
 	KindContainer        = "container"
+	KindEphemeral        = "ephemeral"
 	KindStop             = "stop"
 	KindSandboxStop      = "sandbox.stop"
 	KindPostStart        = "poststart"
@@ -117,7 +118,7 @@ func (b *builder) size() int {
 	if p == nil {
 		return 12
 	}
-	return 12 + 4*(len(p.Spec.InitContainers)+len(p.Spec.Containers)) + len(p.Spec.Volumes)
+	return 12 + 4*(len(p.Spec.InitContainers)+len(p.Spec.Containers)+len(p.Spec.EphemeralContainers)) + len(p.Spec.Volumes)
 }
 
 // EndingPriority is that of pods which are ending: above any that a pod may

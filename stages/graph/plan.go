@@ -18,22 +18,16 @@ const (
 // unit is a container of the spec with what is to be done about it.
 type unit struct {
 	spec     *v1.Container
-	init     bool
+	kind     string // of the stage that starts it
 	do       action
 	attempt  uint32 // of the container that is there, or is to be made
 	existing string // a created container of that attempt
 	last     pod.Container
 }
 
-func (u *unit) sidecar() bool { return u.init && pod.Sidecar(u.spec) }
+func (u *unit) init() bool { return u.kind == KindInit }
 
-// kind is the stage kind that starts it.
-func (u *unit) kind() string {
-	if u.init {
-		return KindInit
-	}
-	return KindContainer
-}
+func (u *unit) sidecar() bool { return u.init() && pod.Sidecar(u.spec) }
 
 // plan compares spec and facts by the kubelet's rules.
 type plan struct {
@@ -60,6 +54,11 @@ func (b *builder) plan() plan {
 	p.triggers = b.triggers()
 	p.initialized = p.usable && !p.restarting() && pod.Initialized(b.s, p.sandbox.ID)
 	spec := &b.s.Pod().Spec
+	for i := range spec.EphemeralContainers {
+		u := unit{spec: (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon), kind: KindEphemeral}
+		b.decideOnce(&p, &u)
+		p.units = append(p.units, u)
+	}
 	reached := -1 // the last init container that was made in this sandbox
 	for i := range spec.InitContainers {
 		if _, ok := b.current(&p, spec.InitContainers[i].Name); ok {
@@ -67,13 +66,13 @@ func (b *builder) plan() plan {
 		}
 	}
 	for i := range spec.InitContainers {
-		u := unit{spec: &spec.InitContainers[i], init: true}
+		u := unit{spec: &spec.InitContainers[i], kind: KindInit}
 		passed := p.initialized || i < reached
 		b.decide(&p, &u, passed)
 		p.units = append(p.units, u)
 	}
 	for i := range spec.Containers {
-		u := unit{spec: &spec.Containers[i]}
+		u := unit{spec: &spec.Containers[i], kind: KindContainer}
 		b.decide(&p, &u, false)
 		p.units = append(p.units, u)
 	}
@@ -118,17 +117,17 @@ func (b *builder) decide(p *plan, u *unit, passed bool) {
 	c, ok := b.current(p, u.spec.Name)
 	newest, _ := b.s.Newest(u.spec.Name)
 	u.last, u.attempt = newest, newest.Attempt
-	oneShot := u.init && !u.sidecar()
+	oneShot := u.init() && !u.sidecar()
 	switch {
 	case oneShot && passed:
-	case !ok && !u.init && newest.Ended() && !newest.Reset && !p.restarting() && !b.restarts(u, newest):
+	case !ok && !u.init() && newest.Ended() && !newest.Reset && !p.restarting() && !b.restarts(u, newest):
 		// It ended for good in an earlier sandbox.
 	case !ok:
 		u.start(b.s)
 	case c.Unknown, c.Live() && b.outdated(u.spec, c):
 		u.start(b.s) // after its stop
 	case c.Live():
-		if oneShot || u.init && !p.initialized && !b.started(u.spec, c.ID) {
+		if oneShot || u.init() && !p.initialized && !b.started(u.spec, c.ID) {
 			u.do = await
 		}
 	case c.State == pod.Created && !c.Gone && c.ID == newest.ID && !b.outdated(u.spec, c):
@@ -141,12 +140,25 @@ func (b *builder) decide(p *plan, u *unit, passed bool) {
 	}
 }
 
+// decideOnce is decide for an ephemeral container: it is made once in the life
+// of the pod, whatever becomes of it.
+func (b *builder) decideOnce(p *plan, u *unit) {
+	c, made := b.s.Newest(u.spec.Name)
+	u.last, u.attempt = c, c.Attempt
+	switch {
+	case !made && b.s.NextAttempt(u.spec.Name) == 0:
+		u.do = start
+	case made && c.State == pod.Created && !c.Gone && p.usable && c.SandboxID == p.sandbox.ID:
+		u.do, u.existing = start, c.ID
+	}
+}
+
 func (u *unit) start(s *pod.State) {
 	u.do, u.attempt = start, s.NextAttempt(u.spec.Name)
 }
 
 func (b *builder) restarts(u *unit, c pod.Container) bool {
-	return pod.Restarts(b.s.Pod(), u.spec, u.init, c)
+	return pod.Restarts(b.s.Pod(), u.spec, u.init(), c)
 }
 
 // outdated reports whether a container was made from another name or image.

@@ -104,7 +104,7 @@ func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
 	ids := make(map[string]dag.ID, len(spec.Pod.Spec.Volumes))
 	for i := range spec.Pod.Spec.Volumes {
 		v := &spec.Pod.Spec.Volumes[i]
-		demand := p.demandOf(func(c *v1.Container) bool { return uses(c, v.Name) })
+		demand := p.demandOf(func(c *v1.Container) bool { return v.Image == nil && uses(c, v.Name) }) // images are mounted by the runtime
 		n := volumeNode(v.Name)
 		n.Need, n.Key = []dag.ID{dirs}, demand.key("ensure volume")
 		ids[v.Name] = b.node(n, plain(func(ctx context.Context) error { return b.work.Volumes.Ensure(ctx, spec.Pod, v) }))
@@ -183,14 +183,16 @@ func (b *builder) unwanted(p *plan, name string) stop {
 			continue
 		}
 		switch {
-		case spec == nil:
+		case spec == nil && !ephemeral(b.s, name):
 			return stop{c: c, why: "not in the pod's spec"}
-		case p.restarting():
+		case p.restarting() && spec != nil:
 			return p.anew(c)
 		case !p.usable || c.SandboxID != p.sandbox.ID:
 			return stop{c: c, why: "its sandbox is not usable"}
 		case c.ID != newest.ID:
 			return stop{c: c, why: "a newer attempt exists"}
+		case spec == nil: // an ephemeral container runs as it was made
+			continue
 		case c.Unknown:
 			return stop{c: c, why: "its state is unknown"}
 		case b.outdated(spec, c):

@@ -97,7 +97,7 @@ func (c *computation) container(u *unit) v1.ContainerStatus {
 	case c.pruned(u, &now, ok):
 		st.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", Message: prunedMessage}
 		st.RestartCount = int32(now.Attempt)
-	case ok && (now.Reset || now.Gone && c.restarting()):
+	case ok && u.kind != KindEphemeral && (now.Reset || now.Gone && c.restarting()):
 		c.anew(&st, &now)
 	case ok:
 		c.identify(&st, &now)
@@ -147,7 +147,7 @@ func (c *computation) observed(u *unit, st *v1.ContainerStatus, now *pod.Contain
 	}
 	lost := now.Lost() || (now.Unknown && !now.Gone)
 	switch {
-	case lost && c.State.Phase == pod.Active && pod.Restarts(c.p, u.spec, u.kind == KindInit, *now):
+	case lost && c.State.Phase == pod.Active && u.kind != KindEphemeral && pod.Restarts(c.p, u.spec, u.kind == KindInit, *now):
 		st.LastTerminationState.Terminated = c.terminated(now, lostMessage)
 		st.RestartCount++
 	case lost:

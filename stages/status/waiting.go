@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -58,14 +59,30 @@ func (c *computation) blocked(u *unit, entry dag.Entry, last *v1.ContainerStateT
 	if entry.Err != nil {
 		return failure(entry.Err, reasonStart)
 	}
-	if e := c.Memo[dag.ID{Kind: KindImageLook, Of: u.spec.Image}]; e.Err != nil {
-		return failure(e.Err, "ImageInspectError")
+	if w := c.imageFailure(u.spec.Image); w != nil {
+		return w
 	}
-	if e := c.Memo[dag.ID{Kind: KindImage, Of: u.spec.Image}]; e.Err != nil {
-		return pullFailure(u.spec.Image, e)
+	for i := range c.p.Spec.Volumes {
+		v := &c.p.Spec.Volumes[i]
+		if v.Image == nil || !slices.ContainsFunc(u.spec.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
+			continue
+		}
+		if w := c.imageFailure(v.Image.Reference); w != nil {
+			return w
+		}
 	}
 	if e := c.Memo[dag.ID{Kind: KindInputs, Of: u.spec.Name}]; e.Err != nil {
 		return failure(e.Err, "CreateContainerConfigError")
+	}
+	return nil
+}
+
+func (c *computation) imageFailure(ref string) *v1.ContainerStateWaiting {
+	if e := c.Memo[dag.ID{Kind: KindImageLook, Of: ref}]; e.Err != nil {
+		return failure(e.Err, "ImageInspectError")
+	}
+	if e := c.Memo[dag.ID{Kind: KindImage, Of: ref}]; e.Err != nil {
+		return pullFailure(ref, e)
 	}
 	return nil
 }

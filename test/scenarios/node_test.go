@@ -43,6 +43,7 @@ type setup struct {
 	volumes    app.Volumes // default: none that matter
 	skipEvents bool        // the agent lists only
 	noFiles    bool        // the agent has no source of manifests
+	served     bool        // the agent has another source of pods, the server
 	idle       bool        // the agent is not started
 }
 
@@ -51,16 +52,17 @@ type setup struct {
 type node struct {
 	*testing.T
 	setup
-	began time.Time
-	sim   *crisim.Runtime
-	disk  *disk
-	root  string
-	roots int
-	agent *agent
-	dead  []*agent
-	truth truth
-	moves moves
-	story []string // what was done to it, for the dump
+	began  time.Time
+	sim    *crisim.Runtime
+	disk   *disk
+	server *server
+	root   string
+	roots  int
+	agent  *agent
+	dead   []*agent
+	truth  truth
+	moves  moves
+	story  []string // what was done to it, for the dump
 }
 
 // agent is one life of the agent.
@@ -80,7 +82,7 @@ func scenario(t *testing.T, s setup, body func(n *node)) {
 
 func play(t *testing.T, s setup, body func(n *node)) {
 	t.Helper()
-	n := &node{T: t, setup: s, began: time.Now(), disk: newDisk(), sim: crisim.New(s.sim), root: filepath.Join(t.TempDir(), "root")}
+	n := &node{T: t, setup: s, began: time.Now(), disk: newDisk(), server: newServer(), sim: crisim.New(s.sim), root: filepath.Join(t.TempDir(), "root")}
 	n.truth.began = n.began
 	ctx, end := context.WithCancelCause(context.Background())
 	simEnded := make(chan error, 1)
@@ -119,6 +121,9 @@ func (n *node) start() {
 			Runs: func(uid types.UID) bool { return a.Runs(uid) },
 		})
 		sources = append(sources, app.Manifests(a.files))
+	}
+	if n.served {
+		sources = append(sources, n.server)
 	}
 	a.Agent = app.New(app.Parts{
 		Config: c, Runtime: cri.New(a.line), Sources: sources, Node: n.machine(), Log: logger(n),

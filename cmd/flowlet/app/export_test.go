@@ -1,7 +1,8 @@
 package app
 
 var (
-	AppArmor = appArmor
-	Stuck    = stuck
-	Tune     = tune
+	AppArmor     = appArmor
+	MountsImages = mountsImages
+	Stuck        = stuck
+	Tune         = tune
 )

@@ -2,6 +2,7 @@ package app
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -11,6 +12,17 @@ import (
 // default handler.
 func (a *Agent) handler(*v1.Pod) pod.HandlerFeatures {
 	return a.Store.Runtime().Features.Handlers[""]
+}
+
+// mountsImages reports whether the runtime mounts images as volumes. It does not
+// tell; the known ones do from a version on, and one that is not known is asked
+// to.
+func (a *Agent) mountsImages() bool { return mountsImages(a.Runtime.Name(), a.Runtime.Version()) }
+
+func mountsImages(name, text string) bool {
+	first, known := map[string]string{"containerd": "2.1", "cri-o": "1.31"}[name]
+	v, err := version.ParseGeneric(text)
+	return !known || err != nil || v.AtLeast(version.MustParseGeneric(first))
 }
 
 // strictGroups reports whether the runtime supports supplementalGroupsPolicy

@@ -98,7 +98,8 @@ func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) 
 func (a *Agent) containers(p Parts) *container.Containers {
 	return container.New(container.Config{
 		Runtime: p.Runtime, Events: a.Events, Volumes: p.Node.Volumes, Files: p.Node.Dirs,
-		Hash: manifest.ContainerHash, Settings: p.Node.Container, Handler: a.handler, Log: p.Log,
+		Hash: manifest.ContainerHash, Settings: p.Node.Container, Handler: a.handler,
+		ImageVolumes: a.mountsImages, Log: p.Log,
 	})
 }
 
