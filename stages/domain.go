@@ -16,6 +16,7 @@ import (
 	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/pipeline"
 	"github.com/flowlet/flowlet/stages/graph"
+	"github.com/flowlet/flowlet/stages/node"
 	"github.com/flowlet/flowlet/stages/status"
 )
 
@@ -51,6 +52,7 @@ type Config struct {
 	Observer dag.Observer[pod.Key]
 	Recorder pod.Recorder // of Kubernetes events
 	Seed     uint64
+	Chores   []node.Chore
 	// Folded is called with each event that changed what is known about a key,
 	// and with each about a topic, under the pipeline's lock: it must be quick.
 	// Optional.
@@ -69,6 +71,7 @@ type Domain struct {
 
 	engine *Engine
 	events *Pipeline
+	chores map[pod.Key]node.Chore
 }
 
 // topicLedger is changed when room on the node became free.
@@ -80,7 +83,10 @@ const sourceStage = "stage"
 // New returns the domain of pods with its pipeline and its engine, which both
 // have to be run.
 func New(c Config, o pipeline.Options) (*Domain, *Pipeline, *Engine) {
-	d := &Domain{Config: c}
+	d := &Domain{Config: c, chores: make(map[pod.Key]node.Chore)}
+	for _, chore := range c.Chores {
+		d.chores[pod.ChoreKey(chore.Name())] = chore
+	}
 	d.engine = dag.New(c.Policy, d.deliver, dag.Options[pod.Key]{Observer: c.Observer, Seed: c.Seed})
 	d.events = pipeline.New[pod.Key, pod.Change, *pod.State](d, o)
 	return d, d.events, d.engine
@@ -88,12 +94,20 @@ func New(c Config, o pipeline.Options) (*Domain, *Pipeline, *Engine) {
 
 // deliver turns the end of a run into an event.
 func (d *Domain) deliver(k pod.Key, _ dag.ID, facts pod.Facts, _ error) {
+	if k.IsChore() {
+		facts = append(facts, pod.Ran{At: time.Now()})
+	}
 	d.events.Emit(Event{Key: k, Change: pod.StageEnded{Facts: facts}, Source: sourceStage, Seen: time.Now()})
 }
 
-// Fold is pod.Fold, which is pure; who wants to know is told after it.
-func (d *Domain) Fold(prev *pod.State, ev Event) (*pod.State, bool) {
-	next, changed := pod.Fold(prev, ev.Change)
+// Fold is pod.Fold, or that of chores, which are pure; who wants to know is
+// told after it.
+func (d *Domain) Fold(prev *pod.State, ev Event) (next *pod.State, changed bool) {
+	if ev.Key.IsChore() {
+		next, changed = pod.FoldChore(ev.Key, prev, ev.Change)
+	} else {
+		next, changed = pod.Fold(prev, ev.Change)
+	}
 	if changed && d.Folded != nil {
 		d.Folded(ev)
 	}
@@ -124,6 +138,8 @@ const (
 // Priority orders pods that are to be stepped.
 func (d *Domain) Priority(_ pod.Key, s *pod.State) int {
 	switch {
+	case s.Chore != nil:
+		return 0
 	case s.Phase >= pod.Finishing || s.Spec == nil:
 		return firstPriority
 	case s.Admission.Done:
@@ -134,10 +150,10 @@ func (d *Domain) Priority(_ pod.Key, s *pod.State) int {
 	return 0
 }
 
-// Step looks at one pod.
+// Step looks at one pod, or one chore.
 func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 	if k.IsChore() {
-		return pipeline.Next{}
+		return d.stepChore(k, s)
 	}
 	w := &world{d: d}
 	now := time.Now()
@@ -214,9 +230,12 @@ func (d *Domain) topic(t string) {
 	d.events.Emit(Event{Topic: t, Source: "store", Seen: time.Now()})
 }
 
-// Look returns the graph that a pod would have in that state, without its
-// work: for plans and pictures. It may be called concurrently.
+// Look returns the graph that a pod, or a chore, would have in that state,
+// only to be looked at: for plans and pictures. It may be called concurrently.
 func (d *Domain) Look(now time.Time, s *pod.State) *graph.Graph {
+	if s.Chore != nil {
+		return d.choreGraph(now, s, &world{d: d})
+	}
 	return graph.Build(graph.In{Now: now, State: s, World: &world{d: d}, Config: d.Config.Graph}, nil)
 }
 

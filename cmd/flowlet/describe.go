@@ -104,10 +104,33 @@ func nodeText(now time.Time, n server.Node) string {
 			fmt.Fprintf(&b, "FAILED  %s: %s\n", c.Name, c.Error)
 		}
 	}
+	b.WriteString(choresText(now, n.Chores))
 	if len(n.Left) > 0 {
 		fmt.Fprintf(&b, "\nLeft alone, their source is not configured here: %s\n", strings.Join(n.Left, ", "))
 	}
 	return b.String()
+}
+
+// choresText is a line for each chore, and its errors below it.
+func choresText(now time.Time, chores []server.Chore) string {
+	if len(chores) == 0 {
+		return ""
+	}
+	var errs strings.Builder
+	text := table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "\nCHORE\tASKED\tBY\tLAST END\tDOING")
+		for _, c := range chores {
+			ended := "-"
+			if !c.Ended.IsZero() {
+				ended = duration.HumanDuration(now.Sub(c.Ended)) + " ago"
+			}
+			fmt.Fprintf(w, "%s\t%s ago\t%s\t%s\t%s\n", c.Name, duration.HumanDuration(now.Sub(c.Asked)), c.Why, ended, or(strings.Join(c.Doing, ", "), "-"))
+			for _, e := range c.Errors {
+				fmt.Fprintf(&errs, "%s: %s\n", c.Name, e)
+			}
+		}
+	})
+	return text + errs.String()
 }
 
 // runtimeText names the runtime, once it has said what it is.

@@ -19,11 +19,17 @@ type Key string
 // KeyOf returns the key of a pod.
 func KeyOf(uid types.UID) Key { return Key(uid) }
 
-// Chore returns the key of a node chore.
-func Chore(name string) Key { return Key("node/" + name) }
+// choreNamespace makes the names of chores those of pods for whoever shows them.
+const choreNamespace = "node"
+
+// ChoreKey returns the key of a node chore.
+func ChoreKey(name string) Key { return Key(choreNamespace + "/" + name) }
 
 // IsChore reports whether k is a node chore.
-func (k Key) IsChore() bool { return strings.HasPrefix(string(k), "node/") }
+func (k Key) IsChore() bool { return strings.HasPrefix(string(k), choreNamespace+"/") }
+
+// ChoreName returns the name of a node chore; only for keys of chores.
+func (k Key) ChoreName() string { return strings.TrimPrefix(string(k), choreNamespace+"/") }
 
 // UID returns the pod's UID; only for keys of pods.
 func (k Key) UID() types.UID { return types.UID(k) }

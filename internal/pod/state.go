@@ -52,7 +52,7 @@ type Crash struct {
 	Exits int    // since the last run that was long enough to count as healthy
 }
 
-// State is what is known about one pod. It is immutable.
+// State is what is known about one pod, or one chore of the node. It is immutable.
 type State struct {
 	Identity    Identity
 	Incarnation int64 // first sight in nanoseconds; tells apart lives of one UID
@@ -77,6 +77,7 @@ type State struct {
 
 	Unsure    []string  // objects whose last write had no clear end
 	LastWrite time.Time // end of the last write to any object of the pod
+	Chore     *Chore    // of a chore of the node, which has nothing else of the above but its name
 	Version   uint64    // grows with every change
 	Ends      uint64    // how many ended stages are folded in, over all lives of the UID
 }

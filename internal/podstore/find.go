@@ -10,7 +10,8 @@ import (
 
 // Find returns the pod that a user means: NAMESPACE/NAME, NAME in namespace
 // default, a UID, or the name that a static pod has in its manifest. Several
-// matches are an error that lists them.
+// matches are an error that lists them. node/NAME is a chore of the node; a pod
+// of that name in a namespace "node" is found by its UID.
 func (s *Store) Find(ref string) (View, error) {
 	if v, ok := s.Get(pod.Key(ref)); ok {
 		return v, nil

@@ -5,6 +5,7 @@ package podstore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// View is one pod as of its last step. Nothing in it may be changed.
+// View is one pod, or one chore of the node, as of its last step. Nothing in it may be changed.
 type View struct {
 	Key    pod.Key
 	State  *pod.State
@@ -26,6 +27,7 @@ type View struct {
 type Store struct {
 	mu      sync.RWMutex
 	pods    map[pod.Key]View
+	chores  map[pod.Key]View
 	names   map[string][]pod.Key // static pods and remains by full name, in order of first sight
 	synced  map[string]bool
 	runtime pod.RuntimeStatus
@@ -34,7 +36,7 @@ type Store struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		pods: make(map[pod.Key]View), names: make(map[string][]pod.Key), synced: make(map[string]bool),
+		pods: make(map[pod.Key]View), chores: make(map[pod.Key]View), names: make(map[string][]pod.Key), synced: make(map[string]bool),
 	}
 }
 
@@ -89,10 +91,29 @@ func (s *Store) unname(v View) {
 	s.names[name] = keys
 }
 
+// PutChore takes the view of a chore of the node in, in place of its last one.
+func (s *Store) PutChore(v View) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chores[v.Key] = v
+}
+
+// Chores returns the views of the node's chores, by name. All others but Get
+// and Find know only pods.
+func (s *Store) Chores() []View {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(s.chores), func(a, b View) int { return cmp.Compare(a.Key, b.Key) })
+}
+
 // Get returns the view of a key.
 func (s *Store) Get(k pod.Key) (View, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if k.IsChore() {
+		v, ok := s.chores[k]
+		return v, ok
+	}
 	v, ok := s.pods[k]
 	return v, ok
 }

@@ -138,6 +138,9 @@ func (a *Agent) pods() *v1.PodList {
 }
 
 func (a *Agent) detail(_ *http.Request, v podstore.View) (any, error) {
+	if v.Key.IsChore() {
+		return nil, fmt.Errorf("%s is a chore of the node and no pod: `flowlet get node` lists them, why, journal and dag take its name", v.Key)
+	}
 	return Detail{Pod: a.pod(v), Why: a.why(v), Events: a.Events(v.State.UID())}, nil
 }
 

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/podstore"
 )
 
@@ -15,6 +19,7 @@ type Node struct {
 	Started time.Time     `json:"started"`
 	Runtime RuntimeHealth `json:"runtime"`
 	Checks  []Check       `json:"checks"`
+	Chores  []Chore       `json:"chores"`
 	Pods    int           `json:"pods"`
 	Left    []string      `json:"leftAlone,omitempty"` // pods of sources that are not configured
 }
@@ -42,11 +47,38 @@ type Check struct {
 	Since time.Time `json:"since,omitzero"`  // of the error, where it is known
 }
 
+// Chore is work of the node that belongs to no single pod.
+type Chore struct {
+	Name   string    `json:"name"`             // as `why` and its like take it
+	Asked  time.Time `json:"asked"`            // when it was last to be done
+	Why    string    `json:"why"`              // and why
+	Ended  time.Time `json:"ended,omitzero"`   // when a stage of it ended last
+	Doing  []string  `json:"doing,omitempty"`  // stages with something to do
+	Errors []string  `json:"errors,omitempty"` // of stages that failed and are tried again
+}
+
+func choreOf(v podstore.View) Chore {
+	s := v.State.Chore
+	c := Chore{Name: string(v.Key), Asked: s.At, Why: s.Why, Ended: s.Ended}
+	for _, id := range slices.SortedFunc(maps.Keys(v.Memo), func(a, b dag.ID) int { return cmp.Compare(a.String(), b.String()) }) {
+		switch e := v.Memo[id]; {
+		case e.State == dag.Failed:
+			c.Errors = append(c.Errors, fmt.Sprintf("%s: %v", id, e.Err))
+		case e.State != dag.Done && e.Key != (dag.Key{}):
+			c.Doing = append(c.Doing, id.String())
+		}
+	}
+	return c
+}
+
 // NodeSchema names the JSON form of Node.
 const NodeSchema = "flowlet.dev/node/v1"
 
 func (a *Agent) node() Node {
 	n := a.Node()
+	for _, v := range a.Store.Chores() {
+		n.Chores = append(n.Chores, choreOf(v))
+	}
 	for _, v := range a.Store.All() {
 		if remembered(v) {
 			continue

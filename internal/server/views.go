@@ -15,11 +15,11 @@ func name(v podstore.View) string { return v.State.Identity.Namespace + "/" + v.
 
 func (a *Agent) why(v podstore.View) explain.Report {
 	now := time.Now()
-	s := explain.Subject{Pod: name(v), Phase: v.State.Phase.String(), Stages: a.stages(now, v), Owners: map[string]explain.Work{}}
+	s := explain.Subject{Pod: name(v), Phase: phase(v), Stages: a.stages(now, v), Owners: map[string]explain.Work{}}
 	for _, q := range a.Queues() {
 		s.Queues = append(s.Queues, a.queue(q))
 	}
-	for _, other := range a.Store.All() {
+	for _, other := range append(a.Store.All(), a.Store.Chores()...) {
 		for id, e := range other.Memo {
 			if e.InFlight() && e.Owns != "" {
 				s.Owners[e.Owns] = explain.Work{Pod: name(other), Stage: id.String(), Since: e.Since}
@@ -27,6 +27,13 @@ func (a *Agent) why(v podstore.View) explain.Report {
 		}
 	}
 	return explain.Why(now, s)
+}
+
+func phase(v podstore.View) string {
+	if v.Key.IsChore() {
+		return "chore"
+	}
+	return v.State.Phase.String()
 }
 
 func (a *Agent) queue(q dag.Queue[pod.Key]) explain.Queue {

@@ -50,7 +50,7 @@ func (s *store) emit(ev pipeline.Event[pod.Key, pod.Change]) {
 func (s *store) known() []pod.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := []pod.Key{pod.Chore("status")}
+	keys := []pod.Key{pod.ChoreKey("status")}
 	for k := range s.pods {
 		keys = append(keys, k)
 	}

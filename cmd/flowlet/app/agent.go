@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -84,12 +85,14 @@ func New(p Parts) *Agent {
 		Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, Finish: made.Finish, SkipEvents: p.SkipEvents,
 	})
 	ledger := admit.NewLedger(p.Node.Admission)
+	chores := a.chores(p)
 	a.domain, a.pipeline, a.Engine = stages.New(stages.Config{
 		Graph:     graphConfig(p.Config),
 		Work:      a.work(p, ledger, made),
 		Store:     a.Store,
 		Ledger:    ledger,
 		Sources:   a.sources,
+		Chores:    chores,
 		Runtime:   a.Runtime.Name,
 		HostIPs:   p.Node.IPs,
 		Recorder:  a.Events,
@@ -100,7 +103,7 @@ func New(p Parts) *Agent {
 		Stepped:   a.stepped,
 		Forgotten: a.forgotten,
 	}, pipeline.Options{})
-	for _, s := range append(p.Sources, Source(a.PLEG)) {
+	for _, s := range slices.Concat(p.Sources, []Source{a.PLEG}, tickers(chores)) {
 		a.pipeline.Add(s)
 	}
 	return a

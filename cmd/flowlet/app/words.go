@@ -16,7 +16,7 @@ func (a *Agent) folded(ev stages.Event) {
 	case ok:
 		a.runtimeNews(r)
 		return
-	case ev.Topic != "" || ev.Key.IsChore():
+	case ev.Topic != "":
 		return
 	}
 	if text := words(ev.Change); text != "" {
@@ -54,6 +54,8 @@ func words(c pod.Change) string {
 		return "known from an earlier run of the agent"
 	case pod.Observed:
 		return observedWords(c)
+	case pod.Due:
+		return c.Why
 	case pod.StageEnded:
 		return factsWords(c.Facts)
 	case pod.Facts:
