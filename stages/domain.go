@@ -186,6 +186,9 @@ func (d *Domain) reserve(old, s *pod.State) {
 	switch {
 	case s.Phase == pod.Active:
 		d.Ledger.Reserve(s)
+		if old != nil && old.Phase == pod.Active && old.Incarnation == s.Incarnation {
+			d.topic(topicLedger) // another spec may need less room
+		}
 	case s.Phase == pod.Finishing || s.Phase == pod.Deleting:
 		d.Ledger.Ending(s)
 	case s.Phase == pod.Finished && d.Ledger.Release(s):

@@ -103,6 +103,7 @@ func described(labels, annotations map[string]string, m *runtimeapi.ContainerMet
 		Attempt: m.GetAttempt(),
 		Hash:    annotations[pod.AnnotationContainerHash],
 		Grace:   time.Duration(max(grace, 0)) * time.Second,
+		Hooked:  annotations[pod.AnnotationPostStart] != "",
 	}
 }
 

@@ -2,8 +2,10 @@ package pod
 
 import (
 	"maps"
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -149,10 +151,25 @@ func (c SpecSet) apply(s *State) {
 		return
 	}
 	p := c.Spec.Pod
+	s.drop(p)
 	s.set(&s.Spec, c.Spec)
 	s.Identity = Identity{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Source: c.Spec.Source}
 	if s.Incarnation == 0 {
 		s.Incarnation = c.Spec.Seen.UnixNano()
+	}
+}
+
+// drop notes the volumes that a new spec lacks: they may be there, or under way.
+func (s *State) drop(p *v1.Pod) {
+	if s.Spec == nil {
+		return
+	}
+	for i := range s.Spec.Pod.Spec.Volumes {
+		name := s.Spec.Pod.Spec.Volumes[i].Name
+		has := func(v v1.Volume) bool { return v.Name == name }
+		if !slices.ContainsFunc(p.Spec.Volumes, has) && !contains(s.Volumes, name) {
+			s.Volumes = append(s.Volumes[:len(s.Volumes):len(s.Volumes)], name)
+		}
 	}
 }
 

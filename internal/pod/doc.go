@@ -60,4 +60,9 @@ const (
 	AnnotationPorts            = "io.kubernetes.container.ports"
 	AnnotationPodGrace         = "io.kubernetes.pod.terminationGracePeriod"
 	AnnotationPodDeletionGrace = "io.kubernetes.pod.deletionGracePeriod"
+
+	// AnnotationPostStart is on the containers that flowlet made with a
+	// postStart hook, whose end is kept in the state file. Hooks of other
+	// agents' containers ran, or did not, under those agents.
+	AnnotationPostStart = "flowlet.dev/postStart"
 )

@@ -253,6 +253,9 @@ func TestAbsence(t *testing.T) {
 	running := pod.Container{ID: "c", Name: "web", State: pod.Running, Detailed: true}
 	none := func(began float64) pod.Observed { return pod.Observed{Began: at(began), Ended: at(began + 1)} }
 	seen := pod.Observed{Partial: true, Began: at(5), Ended: at(5), Containers: []pod.Container{running}}
+	shown := func(began float64) pod.Observed {
+		return pod.Observed{Began: at(began), Ended: at(began + 1), Containers: []pod.Container{running}}
+	}
 	for name, tc := range map[string]struct {
 		changes []pod.Change
 		gone    bool
@@ -263,6 +266,13 @@ func TestAbsence(t *testing.T) {
 		"a look that began after the last write ended":  {[]pod.Change{seen, pod.Wrote{At: at(7)}, none(8)}, true},
 		"a partial look": {[]pod.Change{seen, pod.Observed{Partial: true, Began: at(9)}}, false},
 		"seen again by an old event after it was found to be gone": {[]pod.Change{seen, none(6), seen}, true},
+		"seen again by a look that began before":                   {[]pod.Change{seen, none(6), shown(6.5)}, true},
+		"seen again by a fresh look":                               {[]pod.Change{seen, none(6), shown(7.5)}, false},
+		"not seen by an old look after that":                       {[]pod.Change{seen, none(6), shown(9), none(8)}, false},
+		"not seen by a fresh look after that":                      {[]pod.Change{seen, none(6), shown(9), none(11)}, true},
+		"removed, and shown by a look that began before": {
+			[]pod.Change{seen, pod.ContainerRemoved{ID: "c"}, pod.Wrote{At: at(7)}, shown(6)}, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, ok := fold(nil, tc.changes...).Newest("web")
@@ -338,4 +348,41 @@ func TestGoneSandboxesAreForgotten(t *testing.T) {
 	}
 	require.Len(t, s.Sandboxes, 3)
 	require.Equal(t, "9", s.Sandboxes[0].ID)
+}
+
+func TestASandboxThatWasMissedIsUsableAgain(t *testing.T) {
+	look := func(began float64, list ...pod.Sandbox) pod.Change {
+		return pod.Observed{Began: at(began), Ended: at(began + 1), Sandboxes: list}
+	}
+	ready := pod.Sandbox{ID: "s", Ready: true, IPs: []string{"10.0.0.1"}, Detailed: true}
+	s := fold(nil, spec(newPod()), look(1, ready), look(3))
+	_, ok := s.Sandbox()
+	require.False(t, ok)
+	sb, ok := fold(s, look(5, ready)).Sandbox()
+	require.True(t, ok)
+	require.True(t, sb.Ready)
+	sb, ok = fold(s, look(5, pod.Sandbox{ID: "s"})).Sandbox()
+	require.True(t, ok)
+	require.False(t, sb.Ready)
+}
+
+func TestVolumesOfEarlierSpecsAreKnown(t *testing.T) {
+	with := func(names ...string) pod.Change {
+		return spec(newPod(func(p *v1.Pod) {
+			for _, n := range names {
+				p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: n})
+			}
+		}))
+	}
+	s := fold(nil, with("a", "b"), with("b", "c"), with("c"), with("a"))
+	require.Equal(t, []string{"a", "b", "c"}, s.Volumes)
+	s = fold(s, pod.SpecGone{Source: pod.SourceFile, At: at(1)}, with("x"), pod.Gone{At: at(2)})
+	require.Empty(t, s.Volumes, "another life")
+}
+
+func TestAddressesOutliveTheAgent(t *testing.T) {
+	s := fold(nil, spec(newPod()), pod.Observed{Began: at(1), Ended: at(2), Sandboxes: []pod.Sandbox{{ID: "s", IPs: []string{"10.0.0.1"}}}})
+	again := fold(nil, pod.Restored{Record: pod.RecordOf(s)}, spec(newPod()))
+	require.Equal(t, []string{"10.0.0.1"}, again.IPs)
+	require.Equal(t, []string{"10.0.0.1"}, pod.RecordOf(again).IPs)
 }

@@ -34,10 +34,17 @@ type Sandbox struct {
 	// Seen is the end of the first look that showed it: one that began
 	// earlier tells nothing by not showing it.
 	Seen time.Time
+	// Missed is when the look ended that did not show it, so that it counts as
+	// gone; zero if it was removed, or is there. A look that began later and
+	// shows it is right.
+	Missed time.Time
 }
 
 // merge folds a newer or older observation into s; order does not matter.
 func (s Sandbox) merge(o Sandbox) Sandbox {
+	if o.Gone && !s.Gone {
+		s.Missed = o.Missed
+	}
 	s.Ready = s.Ready && o.Ready
 	s.Gone = s.Gone || o.Gone
 	s.Stopped = s.Stopped || o.Stopped
@@ -62,7 +69,7 @@ func earlier(a, b time.Time) time.Time {
 func (s Sandbox) equal(o Sandbox) bool {
 	return slices.Equal(s.IPs, o.IPs) && s.ID == o.ID && s.Attempt == o.Attempt && s.CreatedAt.Equal(o.CreatedAt) && s.Ready == o.Ready &&
 		s.Gone == o.Gone && s.Stopped == o.Stopped && s.HostNetwork == o.HostNetwork && s.Detailed == o.Detailed &&
-		s.Seen.Equal(o.Seen)
+		s.Seen.Equal(o.Seen) && s.Missed.Equal(o.Missed)
 }
 
 // ContainerState is ordered: a container only ever moves up.
@@ -85,6 +92,7 @@ type Container struct {
 	State     ContainerState
 	Unknown   bool // the runtime does not know its state
 	Gone      bool // the runtime no longer has it
+	Hooked    bool // this agent made it, with a postStart hook: see AnnotationPostStart
 	Reset     bool // removed because all containers of the pod start anew
 	Image     string
 	ImageRef  string // digest reference as the runtime reports it
@@ -97,6 +105,7 @@ type Container struct {
 	Exit      Exit
 	Detailed  bool      // the runtime's full status for this State is folded in
 	Seen      time.Time // as for a sandbox
+	Missed    time.Time // as for a sandbox
 }
 
 // Exit is how a container ended.
@@ -128,6 +137,9 @@ func (c Container) Succeeded() bool {
 
 // merge folds another observation of the same container into c.
 func (c Container) merge(o Container) Container {
+	if o.Gone && !c.Gone {
+		c.Missed = o.Missed
+	}
 	c.Gone = c.Gone || o.Gone
 	c.Reset = c.Reset || o.Reset
 	if o.State < c.State {
@@ -136,9 +148,9 @@ func (c Container) merge(o Container) Container {
 	better := o.State > c.State || (o.Detailed && !c.Detailed)
 	c.Unknown = o.Unknown
 	if better {
-		gone, reset := c.Gone, c.Reset
+		gone, reset, missed := c.Gone, c.Reset, c.Missed
 		c = o.learn(c)
-		c.Gone, c.Reset = gone, reset
+		c.Gone, c.Reset, c.Missed = gone, reset, missed
 	}
 	return c.learn(o)
 }
@@ -166,14 +178,15 @@ func (c Container) learn(o Container) Container {
 	if c.Grace == 0 {
 		c.Grace = o.Grace
 	}
+	c.Hooked = c.Hooked || o.Hooked
 	c.Seen = earlier(c.Seen, o.Seen)
 	return c
 }
 
 func (c Container) equal(o Container) bool {
 	times := c.CreatedAt.Equal(o.CreatedAt) && c.StartedAt.Equal(o.StartedAt) && c.Exit.FinishedAt.Equal(o.Exit.FinishedAt) &&
-		c.Seen.Equal(o.Seen)
-	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt, c.Seen = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt, o.Seen = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		c.Seen.Equal(o.Seen) && c.Missed.Equal(o.Missed)
+	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt, c.Seen, c.Missed = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt, o.Seen, o.Missed = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return times && c == o
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 func (c Observed) apply(s *State) {
@@ -15,6 +16,9 @@ func (c Observed) apply(s *State) {
 		s.Version++
 	}
 	fresh := !c.Partial && c.Began.After(s.LastWrite)
+	if fresh {
+		s.revive(c)
+	}
 	for _, sb := range c.Sandboxes {
 		sb.Seen = c.Ended
 		s.seeSandbox(sb)
@@ -66,18 +70,51 @@ func (i Identity) or(o Identity) Identity {
 	return o
 }
 
+// revive takes for there again what an earlier look had missed: a runtime that
+// was just started may list less than it has.
+func (s *State) revive(c Observed) {
+	for i := range s.Sandboxes {
+		sb := &s.Sandboxes[i]
+		shown := func(o Sandbox) bool { return o.ID == sb.ID }
+		if missed(sb.Gone, sb.Missed, c) && slices.ContainsFunc(c.Sandboxes, shown) {
+			s.Sandboxes = slices.Clone(s.Sandboxes)
+			sb = &s.Sandboxes[i]
+			sb.Gone, sb.Missed, sb.Seen, sb.Ready = false, time.Time{}, c.Ended, !sb.Stopped
+			s.Version++
+		}
+	}
+	for i := range s.Containers {
+		ct := &s.Containers[i]
+		shown := func(o Container) bool { return o.ID == ct.ID }
+		if missed(ct.Gone, ct.Missed, c) && slices.ContainsFunc(c.Containers, shown) {
+			s.Containers = slices.Clone(s.Containers)
+			ct = &s.Containers[i]
+			ct.Gone, ct.Missed, ct.Seen = false, time.Time{}, c.Ended
+			s.Version++
+		}
+	}
+}
+
+func missed(gone bool, at time.Time, c Observed) bool {
+	return gone && !at.IsZero() && at.Before(c.Began)
+}
+
 // missing folds what a fresh look at the whole pod did not show, though it was
 // there before the look began.
 func (s *State) missing(c Observed) {
+	ended := c.Ended
+	if ended.IsZero() {
+		ended = c.Began
+	}
 	for _, sb := range s.Sandboxes {
 		if !sb.Gone && sb.Seen.Before(c.Began) && !slices.ContainsFunc(c.Sandboxes, func(o Sandbox) bool { return o.ID == sb.ID }) {
-			sb.Gone, sb.Ready = true, false
+			sb.Gone, sb.Ready, sb.Missed = true, false, ended
 			s.seeSandbox(sb)
 		}
 	}
 	for _, ct := range s.Containers {
 		if !ct.Gone && ct.Seen.Before(c.Began) && !slices.ContainsFunc(c.Containers, func(o Container) bool { return o.ID == ct.ID }) {
-			ct.Gone = true
+			ct.Gone, ct.Missed = true, ended
 			s.seeContainer(ct)
 		}
 	}

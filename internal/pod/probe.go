@@ -78,6 +78,33 @@ func (c HookEnded) apply(s *State) {
 	s.Version++
 }
 
+// HookRecord is one ended hook in a state file.
+type HookRecord struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Failure string `json:"failure,omitempty"`
+}
+
+func hookRecords(hooks map[HookKey]Hook) []HookRecord {
+	var out []HookRecord
+	for k, h := range hooks {
+		out = append(out, HookRecord{k.ID, k.Kind, h.Failure})
+	}
+	slices.SortFunc(out, func(a, b HookRecord) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind)) })
+	return out
+}
+
+func restoreHooks(records []HookRecord) map[HookKey]Hook {
+	if len(records) == 0 {
+		return nil
+	}
+	out := make(map[HookKey]Hook, len(records))
+	for _, r := range records {
+		out[HookKey{ID: r.ID, Kind: r.Kind}] = Hook{r.Failure}
+	}
+	return out
+}
+
 // ProbeRecord is one probe in a state file.
 type ProbeRecord struct {
 	ProbeKey

@@ -27,6 +27,8 @@ type Record struct {
 	Restarts    map[string]uint32 `json:"restarts,omitempty"`
 	Crashes     map[string]Crash  `json:"crashes,omitempty"`
 	Exits       []Container       `json:"exits,omitempty"`
+	IPs         []string          `json:"ips,omitempty"`
+	Hooks       []HookRecord      `json:"hooks,omitempty"`
 	Probes      []ProbeRecord     `json:"probes,omitempty"`
 }
 
@@ -41,6 +43,13 @@ func RecordOf(s *State) Record {
 	if s.Admission.Done {
 		a := s.Admission
 		r.Admission = &a
+	}
+	r.IPs, r.Hooks = s.IPs, hookRecords(s.Hooks)
+	for _, sb := range s.Sandboxes {
+		if len(sb.IPs) > 0 {
+			r.IPs = sb.IPs
+			break
+		}
 	}
 	seen := map[string]bool{}
 	for _, c := range s.Containers {
@@ -80,6 +89,12 @@ func (c Restored) apply(s *State) {
 	}
 	if s.Restarts == nil {
 		s.Restarts = r.Restarts
+	}
+	if s.Hooks == nil {
+		s.Hooks = restoreHooks(r.Hooks)
+	}
+	if s.IPs == nil {
+		s.IPs = r.IPs
 	}
 	if s.Crashes == nil {
 		s.Crashes = r.Crashes

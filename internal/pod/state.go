@@ -58,14 +58,16 @@ type State struct {
 	Incarnation int64 // first sight in nanoseconds; tells apart lives of one UID
 	Phase       Phase
 
-	Spec      *Spec // nil: found in the runtime or in a state file only
-	Next      *Spec // the UID came back while it was ending
+	Volumes   []string // names of those that only an earlier spec of this life had
+	Spec      *Spec    // nil: found in the runtime or in a state file only
+	Next      *Spec    // the UID came back while it was ending
 	Removal   *Removal
 	Verdict   *Verdict // the node ends the pod
 	Admission Admission
 	StartTime time.Time // when the agent first accepted the pod
 	Born      time.Time // of a life that followed another: looks that began before it show that one
 
+	IPs        []string    // of the last sandbox, from the state file
 	Sandboxes  []Sandbox   // newest first; at most two gone ones are kept
 	Containers []Container // newest first per name; at most two gone ones are kept per name
 	Images     map[string]Image

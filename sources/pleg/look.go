@@ -15,26 +15,31 @@ import (
 )
 
 // Look reads everything the runtime has of one pod, with all details that are
-// not known yet, and returns it as one pod.Observed. It may be called while
-// Run does not run.
+// not known yet, and returns it as one pod.Observed. With an error that is about
+// details it returns what is known without them. It may be called while Run
+// does not run.
 func (s *Source) Look(ctx context.Context, uid types.UID) (pod.Facts, error) {
 	o, err := s.look(ctx, uid)
 	if err != nil {
-		return nil, fmt.Errorf("looking at what the runtime has of pod %s: %w", uid, err)
+		err = fmt.Errorf("looking at what the runtime has of pod %s: %w", uid, err)
 	}
-	return pod.Facts{o}, nil
+	if o == nil {
+		return nil, err
+	}
+	return pod.Facts{*o}, err
 }
 
-func (s *Source) look(ctx context.Context, uid types.UID) (pod.Observed, error) {
+// look returns nil where not even the lists can be had.
+func (s *Source) look(ctx context.Context, uid types.UID) (*pod.Observed, error) {
 	o := pod.Observed{Began: time.Now(), Identity: pod.Identity{UID: uid}}
 	label := map[string]string{pod.LabelPodUID: string(uid)}
 	sandboxes, err := s.cfg.Runtime.ListPodSandbox(ctx, &runtimeapi.PodSandboxFilter{LabelSelector: label})
 	if err != nil {
-		return o, err
+		return nil, err
 	}
 	containers, err := s.cfg.Runtime.ListContainers(ctx, &runtimeapi.ContainerFilter{LabelSelector: label})
 	if err != nil {
-		return o, err
+		return nil, err
 	}
 	for _, sb := range sandboxes {
 		addSandbox(&o, sb)
@@ -44,7 +49,7 @@ func (s *Source) look(ctx context.Context, uid types.UID) (pod.Observed, error) 
 	}
 	err = s.detail(ctx, &o)
 	o.Ended = time.Now()
-	return o, err
+	return &o, err
 }
 
 func addSandbox(o *pod.Observed, sb *runtimeapi.PodSandbox) {

@@ -487,6 +487,28 @@ func TestLook(t *testing.T) {
 	})
 }
 
+func TestOneObjectThatCannotBeReadSpoilsNoLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFake(), newStore()
+		f.run("a", "sa")
+		for _, id := range []string{"a0", "a1"} {
+			f.create("sa", id, id, 0)
+			f.start(id)
+		}
+		f.broken["a0"] = true
+		src := pleg.New(pleg.Config{Runtime: f, Known: s.known, State: s.state})
+		facts, err := src.Look(t.Context(), "a")
+		require.ErrorContains(t, err, "container a0: ")
+		s.emit(pipeline.Event[pod.Key, pod.Change]{Key: "a", Change: facts[0]})
+		detailed := map[string]bool{}
+		for _, c := range s.state("a").Containers {
+			detailed[c.ID] = c.Detailed
+			require.Equal(t, pod.Running, c.State)
+		}
+		require.Equal(t, map[string]bool{"a0": false, "a1": true}, detailed)
+	})
+}
+
 func TestRuntimeStatusIsToldWhenItChanges(t *testing.T) { // BC-44
 	synctest.Test(t, func(t *testing.T) {
 		f, s := newFake(), newStore()

@@ -107,12 +107,14 @@ func (r *run) lookAt(ctx context.Context, uid types.UID) {
 	ok := r.reader.hint(uid, func() {
 		o, err := r.look(ctx, uid)
 		known := r.cfg.State(pod.KeyOf(uid)) != nil
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
 			wake(r.soon)
-		case known || len(o.Sandboxes)+len(o.Containers) > 0:
-			r.pod(uid, o)
+		}
+		if o != nil && (known || len(o.Sandboxes)+len(o.Containers) > 0) {
+			r.pod(uid, *o)
 		}
 	})
 	if !ok {

@@ -98,6 +98,9 @@ func (c *Containers) annotations(st *Start) (map[string]string, error) {
 		}
 		out[annotationPreStop] = string(text)
 	}
+	if l := ct.Lifecycle; l != nil && l.PostStart != nil {
+		out[pod.AnnotationPostStart] = "true"
+	}
 	if len(ct.Ports) > 0 {
 		text, err := json.Marshal(ct.Ports)
 		if err != nil {

@@ -159,7 +159,7 @@ func (b *builder) record() dag.ID {
 // file could tell the next run of the agent.
 func (b *builder) untold() bool {
 	over := func(c pod.Container) bool { return c.Ended() || c.Attempt > 0 }
-	return b.s.Phase == pod.Active && !slices.ContainsFunc(b.s.Containers, over)
+	return len(b.s.Hooks) == 0 && b.s.Phase == pod.Active && !slices.ContainsFunc(b.s.Containers, over)
 }
 
 func ephemeral(s *pod.State, name string) bool {
@@ -180,11 +180,14 @@ func recordSum(s *pod.State) sum {
 			d = d.str("reset")
 		}
 	}
-	var verdicts sum // in no order
+	var verdicts sum // and ended hooks, in no order
 	for k, p := range s.Probes {
 		if p.Verdict != "" {
 			verdicts ^= newSum().str(k.Container).str(k.Kind).str(p.ID).str(string(p.Verdict)).num(uint64(p.Since.UnixNano()))
 		}
+	}
+	for k := range s.Hooks {
+		verdicts ^= newSum().str(k.ID).str(k.Kind)
 	}
 	return d.num(uint64(verdicts))
 }

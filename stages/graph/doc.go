@@ -78,7 +78,7 @@ type Config struct {
 	ContainerHash func(name, image string) string
 	// Registry names the registry of an image reference, for its class.
 	Registry func(ref string) string
-	// Started is when this agent began: what ran before that had its hooks, and
+	// Started is when this agent began: what another kind of agent made before that had its hooks, and
 	// probes of it that were due before are spread over their period.
 	Started time.Time
 	// RuntimeSource is the source whose first full look everything waits for.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -93,16 +95,21 @@ func (b *builder) down(d *down, finished bool) {
 	d.ends = []dag.ID{d.sandbox, d.unmount, cgroup}
 }
 
-// mounting are the volumes, with nothing to do: a mount that was under way when
+// mounting are the volumes, also those of earlier specs, with nothing to do: a mount that was under way when
 // the pod's end came goes on, and only after it can all of them be undone.
 func (b *builder) mounting() []dag.ID {
 	p := b.s.Pod()
 	if p == nil {
 		return nil
 	}
-	ids := make([]dag.ID, 0, len(p.Spec.Volumes)+1)
+	ids := make([]dag.ID, 0, len(p.Spec.Volumes)+len(b.s.Volumes)+1)
 	for i := range p.Spec.Volumes {
 		ids = append(ids, b.node(volumeNode(p.Spec.Volumes[i].Name), nil))
+	}
+	for _, name := range b.s.Volumes {
+		if !slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Name == name }) {
+			ids = append(ids, b.node(volumeNode(name), nil))
+		}
 	}
 	return ids
 }

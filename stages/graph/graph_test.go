@@ -450,3 +450,11 @@ func TestActiveDeadlineCountsFromTheStartTime(t *testing.T) {
 		require.Contains(t, node(t, late, kind, of).After, dag.ID{Kind: graph.KindDeadline}, "nothing is made once the time is over")
 	}
 }
+
+func TestTeardownWaitsForAMountOfAnEarlierSpec(t *testing.T) {
+	old := aPod(func(s *v1.PodSpec) { s.Volumes = []v1.Volume{{Name: "v"}} })
+	edited := pod.SpecSet{Spec: &pod.Spec{Pod: aPod(), Source: pod.SourceFile, Seen: now}}
+	s := fold(old, admitted, edited, pod.SpecGone{Source: pod.SourceFile, At: now})
+	require.Contains(t, node(t, s, graph.KindUnmount, "").Need, dag.ID{Kind: graph.KindVolume, Of: "v"})
+	require.Equal(t, "u/volume/v", node(t, s, graph.KindVolume, "v").Owns)
+}

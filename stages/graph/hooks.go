@@ -13,7 +13,9 @@ import (
 )
 
 // postStart runs a container's postStart hook once, beside its entrypoint. One
-// that ran before this agent began had its hook then.
+// that ran before this agent began has its hook now if an agent of this kind
+// made it, and the state file does not tell the hook's end: so a hook that is
+// cut off by the end of the agent runs again.
 func (b *builder) postStart(u *unit, container dag.ID) (dag.ID, bool) {
 	if u.spec.Lifecycle == nil || u.spec.Lifecycle.PostStart == nil {
 		return dag.ID{}, false
@@ -22,7 +24,7 @@ func (b *builder) postStart(u *unit, container dag.ID) (dag.ID, bool) {
 		ID: dag.ID{Kind: KindPostStart, Of: u.spec.Name}, Need: []dag.ID{container}, Owns: "hook/" + u.spec.Name, Class: "hook",
 	}
 	c := u.last
-	if !c.Live() || c.State != pod.Running || b.hookEnded(c.ID, hook.PostStart) || c.StartedAt.Before(b.Config.Started) {
+	if !c.Live() || c.State != pod.Running || b.hookEnded(c.ID, hook.PostStart) || !c.Hooked && c.StartedAt.Before(b.Config.Started) {
 		return b.node(n, nil), true
 	}
 	n.Key = newSum().str(c.ID).key("run the postStart hook")

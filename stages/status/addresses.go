@@ -5,10 +5,13 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/flowlet/flowlet/internal/pod"
 )
 
 // addresses fills the addresses of node and pod. A pod on the node's network
-// has the node's; any other keeps those of its last sandbox to the end. There
+// has the node's; any other keeps those of its last sandbox to the end, which
+// after a restart of the agent only the state file may know. There
 // is at most one address per family, first that of the node's own family.
 func (c *computation) addresses() {
 	if len(c.HostIPs) > 0 {
@@ -40,14 +43,17 @@ func (c *computation) podIPs() []string {
 			return c.onePerFamily(ips)
 		}
 		if !c.State.Sandboxes[i].Gone {
-			return nil // the newest has none yet
+			break // the newest has none yet, or no longer
 		}
+	}
+	if c.State.Phase >= pod.Finishing {
+		return c.onePerFamily(c.State.IPs)
 	}
 	return nil
 }
 
 func (c *computation) onePerFamily(ips []string) []string {
-	if len(ips) == 1 {
+	if len(ips) <= 1 {
 		return ips
 	}
 	v6First := len(c.HostIPs) > 0 && isIPv6(c.HostIPs[0])

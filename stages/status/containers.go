@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -188,9 +189,26 @@ func (c *computation) terminated(ct *pod.Container, unknown string) *v1.Containe
 		t.ExitCode, t.Reason, t.Message = unknownExitCode, reasonUnknown, unknown
 		return t
 	}
-	t.ExitCode, t.Reason, t.Message = ct.Exit.Code, ct.Exit.Reason, ct.Exit.Message
+	t.ExitCode, t.Reason, t.Message = ct.Exit.Code, ct.Exit.Reason, c.cut(ct.Exit.Message)
 	t.FinishedAt = seconds(ct.Exit.FinishedAt)
 	return t
+}
+
+// maxMessages is how many bytes the last words of a pod's containers may have
+// together; each gets an equal part (kubelet v1.37.2).
+const maxMessages = 12 << 10
+
+// cut cuts a container's last words to their part, between two characters.
+func (c *computation) cut(words string) string {
+	spec := &c.p.Spec
+	most := maxMessages / max(1, len(spec.Containers)+len(spec.InitContainers)+len(spec.EphemeralContainers))
+	if len(words) <= most {
+		return words
+	}
+	for most > 0 && !utf8.RuneStart(words[most]) {
+		most--
+	}
+	return words[:most]
 }
 
 // readiness fills Ready and Started. An init container is ready when it has

@@ -2,8 +2,11 @@ package status_test
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -465,5 +468,17 @@ func BenchmarkCompute(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		status.Compute(in)
+	}
+}
+
+func TestLastWordsShareALimit(t *testing.T) {
+	long := exited("web", 0, 1)
+	long.Exit.Message = strings.Repeat("é", 4096) // two bytes each
+	for n, want := range map[int]int{1: 8192, 2: 6144, 5: 2456} {
+		w := newWorld(containers(append([]string{"web"}, "a", "b", "c", "d")[:n]...)).with(admitted, ready, seen(long))
+		got := w.compute().ContainerStatuses
+		i := slices.IndexFunc(got, func(st v1.ContainerStatus) bool { return st.Name == "web" })
+		require.Len(t, got[i].State.Terminated.Message, want)
+		require.True(t, utf8.ValidString(got[i].State.Terminated.Message))
 	}
 }
