@@ -24,16 +24,21 @@ type Runtime interface {
 
 // Images looks for images and pulls them. Its methods may be called concurrently.
 type Images struct {
-	runtime Runtime
-	events  pod.Recorder
-	limit   *rate.Limiter
+	Config
 }
 
-// New returns Images over a runtime. limit may be nil; where it is set, a pull
-// above it waits for its turn.
-func New(runtime Runtime, events pod.Recorder, limit *rate.Limiter) *Images {
-	return &Images{runtime, events, limit}
+// Config is what Images works with.
+type Config struct {
+	Runtime Runtime
+	Events  pod.Recorder
+	// Limit makes a pull above it wait for its turn; nil: there is none.
+	Limit *rate.Limiter
+	// Keys are tried one after the other; nil: all pulls are anonymous.
+	Keys Credentials
 }
+
+// New returns the work of image stages.
+func New(c Config) *Images { return &Images{c} }
 
 // Limiter returns a limit of qps pulls per second with bursts of burst
 // (registryPullQPS, registryBurst), or nil, which is no limit, for a qps of 0.
@@ -55,7 +60,7 @@ func (i *Images) Look(ctx context.Context, p *v1.Pod, ref string, policy v1.Pull
 			fmt.Sprintf("Failed to apply default image tag %q: %v", ref, err))
 		return nil, err
 	}
-	found, err := i.runtime.ImageStatus(ctx, spec(p, name))
+	found, err := i.Runtime.ImageStatus(ctx, spec(p, name))
 	switch {
 	case err != nil:
 		return nil, i.uninspected(ctx, p, ref, err)
@@ -99,5 +104,5 @@ func fact(found *runtimeapi.Image) pod.Image {
 
 // tell records an event of the first container of p that shows ref.
 func (i *Images) tell(p *v1.Pod, ref, eventType, reason, message string) {
-	i.events.Event(p, crifact.FieldPathOfImage(p, ref), eventType, reason, message)
+	i.Events.Event(p, crifact.FieldPathOfImage(p, ref), eventType, reason, message)
 }

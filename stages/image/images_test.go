@@ -125,7 +125,7 @@ func TestLook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt, ev := &fakeRuntime{images: tc.images, lookErr: tc.lookErr}, &recorder{}
-			facts, err := image.New(rt, ev, nil).Look(t.Context(), aPod(), tc.ref, tc.policy)
+			facts, err := image.New(image.Config{Runtime: rt, Events: ev}).Look(t.Context(), aPod(), tc.ref, tc.policy)
 			require.Equal(t, tc.reason, pod.ReasonOf(err))
 			if tc.text != "" {
 				require.EqualError(t, err, tc.text)
@@ -143,7 +143,7 @@ func TestPull(t *testing.T) {
 		}}
 		ev := &recorder{}
 		sandbox := &runtimeapi.PodSandboxConfig{Hostname: "p"}
-		facts, err := image.New(rt, ev, nil).Pull(t.Context(), aPod(), "nginx", sandbox)
+		facts, err := image.New(image.Config{Runtime: rt, Events: ev}).Pull(t.Context(), aPod(), "nginx", sandbox)
 		require.NoError(t, err)
 		require.Equal(t, pod.Facts{pod.ImageFound{Ref: "nginx", Image: pod.Image{ID: "sha256:id", User: "www"}, By: "u1"}}, facts)
 		require.Equal(t, []string{"nginx:latest"}, rt.pulls)
@@ -158,7 +158,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestPullOfAnImageThatTheRuntimeDoesNotFindAgain(t *testing.T) {
-	facts, err := image.New(&fakeRuntime{}, &recorder{}, nil).Pull(t.Context(), aPod(), "nginx", nil)
+	facts, err := image.New(image.Config{Runtime: &fakeRuntime{}, Events: &recorder{}}).Pull(t.Context(), aPod(), "nginx", nil)
 	require.NoError(t, err)
 	require.Equal(t, pod.Facts{pod.ImageFound{Ref: "nginx", Image: pod.Image{ID: "sha256:pulled"}, By: "u1"}}, facts)
 }
@@ -175,7 +175,7 @@ func TestPullFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ev := &recorder{}
-			facts, err := image.New(&fakeRuntime{pullErr: tc.err}, ev, nil).Pull(t.Context(), aPod(), "nginx", nil)
+			facts, err := image.New(image.Config{Runtime: &fakeRuntime{pullErr: tc.err}, Events: ev}).Pull(t.Context(), aPod(), "nginx", nil)
 			require.Empty(t, facts)
 			require.Equal(t, tc.reason, pod.ReasonOf(err))
 			require.ErrorIs(t, err, tc.err)
@@ -189,7 +189,7 @@ func TestPullFails(t *testing.T) {
 }
 
 func TestPullThatIsReadWrong(t *testing.T) {
-	_, err := image.New(&fakeRuntime{lookErr: errors.New("boom")}, &recorder{}, nil).Pull(t.Context(), aPod(), "nginx", nil)
+	_, err := image.New(image.Config{Runtime: &fakeRuntime{lookErr: errors.New("boom")}, Events: &recorder{}}).Pull(t.Context(), aPod(), "nginx", nil)
 	require.Equal(t, "ImageInspectError", pod.ReasonOf(err))
 }
 
@@ -200,7 +200,7 @@ func TestPullGivenUpMakesNoFailedEvent(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { cancel(cause) })
 				ev := &recorder{}
-				_, err := image.New(&fakeRuntime{takes: time.Hour}, ev, nil).Pull(ctx, aPod(), "nginx", nil)
+				_, err := image.New(image.Config{Runtime: &fakeRuntime{takes: time.Hour}, Events: ev}).Pull(ctx, aPod(), "nginx", nil)
 				require.Error(t, err)
 				require.Len(t, ev.lines, events)
 			})
@@ -211,7 +211,7 @@ func TestPullGivenUpMakesNoFailedEvent(t *testing.T) {
 func TestPullsAboveTheLimitWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, ev := &fakeRuntime{}, &recorder{}
-		images := image.New(rt, ev, image.Limiter(0.5, 1))
+		images := image.New(image.Config{Runtime: rt, Events: ev, Limit: image.Limiter(0.5, 1)})
 		began := time.Now()
 		for range 3 {
 			_, err := images.Pull(t.Context(), aPod(), "nginx", nil)
@@ -232,7 +232,7 @@ func TestNoLimit(t *testing.T) { require.Nil(t, image.Limiter(0, 10)) }
 
 func TestUnreachableRuntimeIsSoonTriedAgain(t *testing.T) {
 	away := status.Error(codes.Unavailable, "connection refused")
-	images := image.New(&fakeRuntime{pullErr: away, lookErr: away}, &recorder{}, nil)
+	images := image.New(image.Config{Runtime: &fakeRuntime{pullErr: away, lookErr: away}, Events: &recorder{}})
 	_, lookErr := images.Look(t.Context(), aPod(), "nginx", v1.PullIfNotPresent)
 	_, pullErr := images.Pull(t.Context(), aPod(), "nginx", nil)
 	require.True(t, soon(lookErr))

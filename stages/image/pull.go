@@ -17,7 +17,7 @@ import (
 
 // Pull pulls the image that p writes as ref and reads its user; it returns
 // ImageFound under that ref, by p. It blocks until the runtime has the image,
-// refuses, or ctx ends. Pulls are anonymous.
+// refuses, or ctx ends.
 func (i *Images) Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runtimeapi.PodSandboxConfig) (pod.Facts, error) {
 	name, err := Normalize(ref)
 	if err != nil {
@@ -31,12 +31,12 @@ func (i *Images) Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runti
 		return nil, fmt.Errorf("waiting for registryPullQPS to pull image %q: %w", ref, err)
 	}
 	began := time.Now()
-	id, err := i.runtime.PullImage(ctx, spec(p, name), nil, sandbox)
+	id, err := i.pull(ctx, name, &runtimeapi.PullImageRequest{Image: spec(p, name), SandboxConfig: sandbox})
 	if err != nil {
 		return nil, i.failed(ctx, p, ref, err)
 	}
 	ended := time.Now()
-	found, err := i.runtime.ImageStatus(ctx, spec(p, id))
+	found, err := i.Runtime.ImageStatus(ctx, spec(p, id))
 	if err != nil {
 		return nil, i.uninspected(ctx, p, ref, err)
 	}
@@ -50,11 +50,46 @@ func (i *Images) Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runti
 	return pod.Facts{pod.ImageFound{Ref: ref, Image: image, By: p.GetUID()}}, nil
 }
 
+// pull tries the credentials that there are for the image one after the other,
+// or once without any. Of several failures each is told.
+func (i *Images) pull(ctx context.Context, name string, r *runtimeapi.PullImageRequest) (id string, err error) {
+	var auths []*runtimeapi.AuthConfig
+	var unread error
+	if i.Keys != nil {
+		auths, unread = i.Keys.For(name)
+	}
+	if len(auths) == 0 {
+		auths = []*runtimeapi.AuthConfig{nil}
+	}
+	for _, auth := range auths {
+		id, failed := i.Runtime.PullImage(ctx, r.GetImage(), auth, r.GetSandboxConfig())
+		if failed == nil {
+			return id, nil
+		}
+		err = and(err, failed)
+		if ctx.Err() != nil || crifact.Unreachable(failed) {
+			break
+		}
+	}
+	return "", and(err, unread)
+}
+
+// and returns both errors as one, on one line.
+func and(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
+
 func (i *Images) turn(ctx context.Context) error {
-	if i.limit == nil {
+	if i.Limit == nil {
 		return nil
 	}
-	if err := i.limit.Wait(ctx); err != nil {
+	if err := i.Limit.Wait(ctx); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/flowlet/flowlet/stages/admit"
 	"github.com/flowlet/flowlet/stages/cgroup"
 	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/image"
 	"github.com/flowlet/flowlet/stages/sandbox"
 	"github.com/flowlet/flowlet/stages/volume"
 )
@@ -113,6 +114,11 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 	}
 	n.Sandbox.Users = userNamespaces(d.config)
 	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
+	cwd, err := os.Getwd()
+	if err != nil {
+		cwd = "" // one place less to look
+	}
+	n.Keys = image.NewNodeKeys(d.config.RootDir, cwd, os.Getenv("HOME"))
 }
 
 func allocatable(capacity v1.ResourceList, c *config.Config) v1.ResourceList {

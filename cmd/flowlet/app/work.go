@@ -27,6 +27,7 @@ type Node struct {
 	Volumes   Volumes
 	Sandbox   sandbox.Settings
 	Container container.Settings
+	Keys      image.Credentials // nil: pulls are anonymous
 }
 
 // Cgroups makes pods' cgroups and names them for the runtime.
@@ -82,7 +83,7 @@ func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) 
 		Cgroups:    n.Cgroups,
 		Dirs:       n.Dirs,
 		Volumes:    n.Volumes,
-		Images:     image.New(p.Runtime, a.Events, image.Limiter(float64(qps), int(burst))),
+		Images:     image.New(image.Config{Runtime: p.Runtime, Events: a.Events, Limit: image.Limiter(float64(qps), int(burst)), Keys: n.Keys}),
 		Sandboxes:  sandbox.New(p.Runtime, a.Events, n.Sandbox),
 		Containers: containers{made},
 		Hooks:      newHooks(p, a.Events),
