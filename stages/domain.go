@@ -37,22 +37,25 @@ type Ledger interface {
 	Ending(s *pod.State)
 	Release(s *pod.State) bool
 	Room(s *pod.State) (ok bool, waitingFor []string)
+	Resizable(s *pod.State) (ok bool, reason, message string)
 }
 
 // Config is what a Domain is made of.
 type Config struct {
-	Graph    *graph.Config
-	Work     *graph.Work
-	Store    *podstore.Store
-	Ledger   Ledger
-	Sources  []string      // that this agent has
-	Runtime  func() string // scheme of container IDs
-	HostIPs  []string
-	Policy   dag.Policy
-	Observer dag.Observer[pod.Key]
-	Recorder pod.Recorder // of Kubernetes events
-	Seed     uint64
-	Chores   []node.Chore
+	Graph   *graph.Config
+	Work    *graph.Work
+	Store   *podstore.Store
+	Ledger  Ledger
+	Sources []string      // that this agent has
+	Runtime func() string // scheme of container IDs
+	HostIPs []string
+	// StopSignals: the gate ContainerStopSignals is on.
+	StopSignals bool
+	Policy      dag.Policy
+	Observer    dag.Observer[pod.Key]
+	Recorder    pod.Recorder // of Kubernetes events
+	Seed        uint64
+	Chores      []node.Chore
 	// Folded is called with each event that changed what is known about a key,
 	// and with each about a topic, under the pipeline's lock: it must be quick.
 	// Optional.
@@ -212,7 +215,8 @@ func (d *Domain) put(now time.Time, old, v podstore.View) {
 func (d *Domain) status(now time.Time, v podstore.View, prev *v1.PodStatus) *v1.PodStatus {
 	st := status.Compute(status.In{
 		Now: now, State: v.State, Memo: v.Memo, Runtime: d.Runtime(), HostIPs: d.HostIPs, Prev: prev,
-		Probes: graph.Verdicts(v.State),
+		Probes: graph.Verdicts(v.State), StopSignals: d.StopSignals,
+		RecursiveReadOnly: d.Store.Runtime().Features.Handlers[""].RecursiveReadOnly,
 	})
 	return &st
 }
@@ -283,4 +287,9 @@ func (w *world) NetworkReady() (bool, string) {
 func (w *world) Room(s *pod.State) (bool, []string) {
 	w.read(topicLedger)
 	return w.d.Ledger.Room(s)
+}
+
+func (w *world) Resizable(s *pod.State) (bool, string, string) {
+	w.read(topicLedger)
+	return w.d.Ledger.Resizable(s)
 }

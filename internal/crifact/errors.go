@@ -14,6 +14,9 @@ func Unreachable(err error) bool { return code(err) == codes.Unavailable }
 // NotFound reports whether the runtime does not know the object.
 func NotFound(err error) bool { return code(err) == codes.NotFound }
 
+// Unsupported reports whether the runtime does not know the call.
+func Unsupported(err error) bool { return code(err) == codes.Unimplemented }
+
 // NameTaken reports whether a create call failed because the runtime has an
 // object of that name. containerd (1.6: Unknown, 2.4: FailedPrecondition) and
 // CRI-O say so in words, with codes that stand for many failures.

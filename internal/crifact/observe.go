@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -84,6 +85,7 @@ func ContainerStatus(st *runtimeapi.ContainerStatus) pod.Container {
 	out.LogPath = st.GetLogPath()
 	out.State, out.Unknown = state(st.GetState())
 	out.Detailed = true
+	out.Told = told(st)
 	if out.State == pod.Exited {
 		out.Exit = pod.Exit{
 			Code: st.GetExitCode(), Reason: st.GetReason(), Message: st.GetMessage(), FinishedAt: when(st.GetFinishedAt()),
@@ -128,4 +130,23 @@ func when(ns int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, ns)
+}
+
+// told returns what a status says beside the container's life; nil for nothing.
+func told(st *runtimeapi.ContainerStatus) *pod.Told {
+	r := st.GetResources().GetLinux()
+	t := pod.Told{MemoryLimit: max(r.GetMemoryLimitInBytes(), 0), StopSignal: SignalName(st.GetStopSignal())}
+	if shares := r.GetCpuShares(); shares > 0 {
+		t.CPURequest = MilliOfShares(shares)
+	}
+	if period := r.GetCpuPeriod(); period > 0 && r.GetCpuQuota() > 0 {
+		t.CPULimit = r.GetCpuQuota() * milliCPU / period
+	}
+	if u := st.GetUser().GetLinux(); u != nil {
+		t.User = &v1.LinuxContainerUser{UID: u.GetUid(), GID: u.GetGid(), SupplementalGroups: u.GetSupplementalGroups()}
+	}
+	if t == (pod.Told{}) {
+		return nil
+	}
+	return &t
 }

@@ -26,6 +26,15 @@ func Shares(milli int64) int64 {
 	return min(max(milli*sharesPerCPU/milliCPU, MinShares), MaxShares)
 }
 
+// MilliOfShares returns the amount in thousandths of a CPU that CPU shares
+// stand for, rounded up.
+func MilliOfShares(shares int64) int64 {
+	if shares < MinShares {
+		return 0
+	}
+	return (shares*milliCPU + sharesPerCPU - 1) / sharesPerCPU
+}
+
 // Quota returns the CFS quota in microseconds per period for a limit in
 // thousandths of a CPU; 0 where there is no limit.
 func Quota(milli int64, period time.Duration) int64 {

@@ -152,7 +152,7 @@ func (c SpecSet) apply(s *State) {
 	}
 	p := c.Spec.Pod
 	s.drop(p)
-	s.set(&s.Spec, c.Spec)
+	s.take(c.Spec)
 	s.Identity = Identity{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Source: c.Spec.Source}
 	if s.Incarnation == 0 {
 		s.Incarnation = c.Spec.Seen.UnixNano()
@@ -234,6 +234,9 @@ func (s *State) setImage(ref string, image Image) {
 func (c Admitted) apply(s *State) {
 	if !s.Admission.Done {
 		s.Admission = Admission{Done: true, OK: true, At: c.At}
+		if s.Spec != nil && s.Allocation == nil {
+			s.Allocation = AllocationOf(s.Spec.Pod)
+		}
 		s.start(c.At)
 	}
 }

@@ -14,6 +14,7 @@ func Fold(old *State, c Change) (s *State, changed bool) {
 	version := next.Version
 	c.apply(&next)
 	next.blur()
+	next.settleResize()
 	if old != nil && next.Version == version {
 		return old, false
 	}

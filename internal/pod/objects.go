@@ -103,6 +103,7 @@ type Container struct {
 	StartedAt time.Time
 	LogPath   string
 	Exit      Exit
+	Told      *Told     `json:",omitempty"`
 	Detailed  bool      // the runtime's full status for this State is folded in
 	Seen      time.Time // as for a sandbox
 	Missed    time.Time // as for a sandbox
@@ -179,13 +180,15 @@ func (c Container) learn(o Container) Container {
 		c.Grace = o.Grace
 	}
 	c.Hooked = c.Hooked || o.Hooked
+	c.Told = c.Told.or(o.Told)
 	c.Seen = earlier(c.Seen, o.Seen)
 	return c
 }
 
 func (c Container) equal(o Container) bool {
 	times := c.CreatedAt.Equal(o.CreatedAt) && c.StartedAt.Equal(o.StartedAt) && c.Exit.FinishedAt.Equal(o.Exit.FinishedAt) &&
-		c.Seen.Equal(o.Seen) && c.Missed.Equal(o.Missed)
+		c.Seen.Equal(o.Seen) && c.Missed.Equal(o.Missed) && c.Told.equal(o.Told)
+	c.Told, o.Told = nil, nil
 	c.CreatedAt, c.StartedAt, c.Exit.FinishedAt, c.Seen, c.Missed = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	o.CreatedAt, o.StartedAt, o.Exit.FinishedAt, o.Seen, o.Missed = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	return times && c == o

@@ -24,7 +24,7 @@ func (c Observed) apply(s *State) {
 		s.seeSandbox(sb)
 	}
 	for _, ct := range oldestFirst(c.Containers) {
-		ct.Seen = c.Ended
+		ct.Seen, ct.Told = c.Ended, ct.Told.seen(c.Ended)
 		if !fresh {
 			ct.Unknown = s.unknown(ct)
 		}

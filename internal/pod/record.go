@@ -23,6 +23,8 @@ type Record struct {
 	Admission   *Admission        `json:"admission,omitempty"`
 	Removal     *Removal          `json:"removal,omitempty"`
 	Verdict     *Verdict          `json:"verdict,omitempty"`
+	Allocation  *Allocation       `json:"allocation,omitempty"`
+	Resize      *Resize           `json:"resize,omitempty"`
 	Finished    bool              `json:"finished,omitempty"`
 	Restarts    map[string]uint32 `json:"restarts,omitempty"`
 	Crashes     map[string]Crash  `json:"crashes,omitempty"`
@@ -37,7 +39,7 @@ func RecordOf(s *State) Record {
 	r := Record{
 		Version: RecordVersion, UID: s.Identity.UID, Incarnation: s.Incarnation,
 		Name: s.Identity.Name, Namespace: s.Identity.Namespace, Source: s.Source(),
-		StartTime: s.StartTime, Removal: s.Removal, Verdict: s.Verdict, Finished: s.Phase == Finished,
+		StartTime: s.StartTime, Removal: s.Removal, Verdict: s.Verdict, Allocation: s.Allocation, Resize: s.Resize, Finished: s.Phase == Finished,
 		Restarts: maps.Clone(s.Restarts), Crashes: s.Crashes, Probes: probeRecords(s.Probes),
 	}
 	if s.Admission.Done {
@@ -86,6 +88,9 @@ func (c Restored) apply(s *State) {
 	}
 	if s.Verdict == nil {
 		s.Verdict = r.Verdict
+	}
+	if s.Allocation == nil {
+		s.Allocation, s.Resize = r.Allocation, r.Resize
 	}
 	if s.Restarts == nil {
 		s.Restarts = r.Restarts

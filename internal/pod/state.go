@@ -14,6 +14,12 @@ type Spec struct {
 	Path   string // the manifest, for sources that have one
 	Sum    uint64 // hash of what the user wrote: another spec has another sum
 	Seen   time.Time
+	// Asked is the pod as the source wants it where that asks for resources
+	// which the node has not given it; Pod has those that it was given. nil:
+	// they are the same.
+	Asked *v1.Pod
+
+	from *Spec // the source's, of which this is a copy
 }
 
 // Static reports whether the pod comes from a manifest rather than the API.
@@ -64,8 +70,11 @@ type State struct {
 	Removal   *Removal
 	Verdict   *Verdict // the node ends the pod
 	Admission Admission
-	StartTime time.Time // when the agent first accepted the pod
-	Born      time.Time // of a life that followed another: looks that began before it show that one
+	// Allocation is what an admitted pod has been given; nil: not known yet.
+	Allocation *Allocation
+	Resize     *Resize   // what of it is not carried out yet
+	StartTime  time.Time // when the agent first accepted the pod
+	Born       time.Time // of a life that followed another: looks that began before it show that one
 
 	IPs        []string    // of the last sandbox, from the state file
 	Sandboxes  []Sandbox   // newest first; at most two gone ones are kept

@@ -25,6 +25,8 @@ type Config struct {
 	// StrictGroups says whether the runtime supports supplementalGroupsPolicy
 	// Strict, once that is known; nil: it does not.
 	StrictGroups func() (yes, known bool)
+	// Swaps reports whether a container may use swap; nil: none may.
+	Swaps func(p *v1.Pod, c *v1.Container) bool
 	// AppArmor: the host enforces AppArmor profiles.
 	AppArmor bool
 }

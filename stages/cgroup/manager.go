@@ -201,6 +201,53 @@ func (m *Manager) Ensure(_ context.Context, p *corev1.Pod) error {
 	return nil
 }
 
+// Raise gives the cgroup of a pod whose resources change what it has more of
+// than before; what it has less of, Ensure takes. A limit that is lifted stays.
+func (m *Manager) Raise(_ context.Context, from, to *corev1.Pod) error {
+	if m.isNop() {
+		return nil
+	}
+	component, err := podComponent(to.UID)
+	if err != nil {
+		return err
+	}
+	v := raised(m.Values(from), m.Values(to))
+	if v.CPUShares == 0 && v.CPUQuota == 0 && v.Memory == 0 {
+		return nil
+	}
+	name := qosLevel(m.base, qos.GetPodQOS(to)).child(component)
+	if err := m.kernel.apply(name, m.possible(v)); err != nil {
+		return fmt.Errorf("cgroup %s of pod %s/%s: %w", name.Path(m.config.Driver), to.Namespace, to.Name, err)
+	}
+	return nil
+}
+
+func raised(from, to Values) Values {
+	var v Values
+	if to.CPUShares > from.CPUShares {
+		v.CPUShares = to.CPUShares
+	}
+	if from.CPUQuota > 0 && to.CPUQuota > from.CPUQuota {
+		v.CPUQuota, v.CPUPeriod = to.CPUQuota, to.CPUPeriod
+	}
+	if from.Memory > 0 && to.Memory > from.Memory {
+		v.Memory = to.Memory
+	}
+	return v
+}
+
+// Memory returns the memory limit of a pod's cgroup, 0 for none, and what is
+// used of it now; a cgroup that is not there uses nothing.
+func (m *Manager) Memory(_ context.Context, p *corev1.Pod) (limit, used int64, err error) {
+	limit = m.Values(p).Memory
+	component, err := podComponent(p.UID)
+	if err != nil || m.isNop() {
+		return limit, 0, err
+	}
+	used, err = m.tree.memory(qosLevel(m.base, qos.GetPodQOS(p)).child(component).Path(m.config.Driver))
+	return limit, used, err
+}
+
 // missing lists the controllers without which a limit would not hold.
 func (m *Manager) missing(v Values) []string {
 	var out []string

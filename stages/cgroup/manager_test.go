@@ -123,6 +123,60 @@ func TestWrittenMemoryProtectionV2(t *testing.T) {
 	require.NotContains(t, got, "test/kubepods/burstable/pod12ab-34cd/memory.min")
 }
 
+// A resize raises the pod's limits before its containers change, and lowers
+// them after.
+func TestWrittenValuesOfAResize(t *testing.T) {
+	was, is := pod("500m", "1", "1Gi", "2Gi"), pod("1", "2", "1Gi", "1Gi")
+	for _, tc := range []struct {
+		v2             bool
+		before, raised map[string]string
+		after          map[string]string
+	}{
+		{true,
+			map[string]string{"cpu.weight": "20", "cpu.max": "100000 100000", "memory.max": "2147483648"},
+			map[string]string{"cpu.weight": "39", "cpu.max": "200000 100000", "memory.max": "2147483648"},
+			map[string]string{"cpu.weight": "39", "cpu.max": "200000 100000", "memory.max": "1073741824"},
+		},
+		{false,
+			map[string]string{"cpu.shares": "512", "cpu.cfs_quota_us": "100000", "memory.limit_in_bytes": "2147483648"},
+			map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "200000", "memory.limit_in_bytes": "2147483648"},
+			map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "200000", "memory.limit_in_bytes": "1073741824"},
+		},
+	} {
+		m, root := fake(t, tc.v2, "cpu", "memory", "pids", "hugetlb")
+		require.NoError(t, m.Ensure(t.Context(), was))
+		written := func(when string, want map[string]string) {
+			got := map[string]string{}
+			for path, text := range files(t, root) {
+				got[filepath.Base(path)] = text
+			}
+			for name, text := range want {
+				require.Equal(t, text, got[name], "%s: %s", when, name)
+			}
+		}
+		written("before", tc.before)
+		require.NoError(t, m.Raise(t.Context(), was, is))
+		written("raised", tc.raised)
+		require.NoError(t, m.Ensure(t.Context(), is))
+		written("after", tc.after)
+	}
+}
+
+func TestMemoryOfAPodsCgroup(t *testing.T) {
+	m, root := fake(t, true, "cpu", "memory", "pids", "hugetlb")
+	p := pod("1", "", "1Gi", "2Gi")
+	limit, used, err := m.Memory(t.Context(), p)
+	require.NoError(t, err)
+	require.EqualValues(t, 2<<30, limit)
+	require.Zero(t, used, "there is no cgroup")
+	require.NoError(t, m.Ensure(t.Context(), p))
+	file := filepath.Join(root, "test/kubepods/burstable/pod12ab-34cd/memory.current")
+	require.NoError(t, os.WriteFile(file, []byte("4096\n"), 0o600))
+	_, used, err = m.Memory(t.Context(), p)
+	require.NoError(t, err)
+	require.EqualValues(t, 4096, used)
+}
+
 // withoutReservation drops the second file that newer kernels have for huge
 // pages, which the library writes as well.
 func withoutReservation(in map[string]string) map[string]string {

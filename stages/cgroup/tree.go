@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
@@ -125,6 +126,26 @@ func (t Tree) children(cgroupPath string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// memory reads how much memory a cgroup uses, in bytes.
+func (t Tree) memory(cgroupPath string) (int64, error) {
+	at, ok := t.Mounts["memory"]
+	if !ok {
+		return 0, nil
+	}
+	name := "memory.usage_in_bytes"
+	if t.V2 {
+		name = "memory.current"
+	}
+	text, err := os.ReadFile(filepath.Join(at, cgroupPath, name))
+	if os.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
 // exists reports whether there is a directory of it in any hierarchy.

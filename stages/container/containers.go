@@ -27,7 +27,13 @@ const (
 // concurrently.
 type Runtime interface {
 	Maker
+	Updater
 	Ender
+}
+
+// Updater changes containers that run.
+type Updater interface {
+	UpdateContainerResources(ctx context.Context, id string, resources *runtimeapi.LinuxContainerResources) error
 }
 
 // Maker makes containers and reads them.

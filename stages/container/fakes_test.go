@@ -27,12 +27,14 @@ var _ container.Runtime = (*cri.Client)(nil)
 
 // fakeRuntime has one container, fails where its map says and logs calls.
 type fakeRuntime struct {
-	calls  []string
-	fail   map[string]error // by method
-	made   *runtimeapi.ContainerConfig
-	in     string
-	with   *runtimeapi.PodSandboxConfig
-	status *runtimeapi.ContainerStatus // as it will be read
+	calls []string
+	fail  map[string]error // by method
+	made  *runtimeapi.ContainerConfig
+	in    string
+
+	updated *runtimeapi.LinuxContainerResources
+	with    *runtimeapi.PodSandboxConfig
+	status  *runtimeapi.ContainerStatus // as it will be read
 }
 
 func (r *fakeRuntime) call(method, what string) error {
@@ -43,6 +45,11 @@ func (r *fakeRuntime) call(method, what string) error {
 func (r *fakeRuntime) CreateContainer(_ context.Context, sandbox string, c *runtimeapi.ContainerConfig, sb *runtimeapi.PodSandboxConfig) (string, error) {
 	r.in, r.made, r.with = sandbox, c, sb
 	return "c1", r.call("create", c.GetMetadata().GetName())
+}
+
+func (r *fakeRuntime) UpdateContainerResources(_ context.Context, id string, with *runtimeapi.LinuxContainerResources) error {
+	r.updated = with
+	return r.call("update", id)
 }
 
 func (r *fakeRuntime) StartContainer(_ context.Context, id string) error { return r.call("start", id) }

@@ -336,9 +336,8 @@ func TestUnsupported(t *testing.T) {
 	p := start(func(p *v1.Pod, app *v1.Container) {
 		app.LivenessProbe, app.Lifecycle = &v1.Probe{}, &v1.Lifecycle{StopSignal: ptr.To(v1.SIGUSR1)}
 		app.VolumeMounts = []v1.VolumeMount{{SubPath: "x"}, {SubPathExpr: "y"}}
-		app.ResizePolicy = []v1.ContainerResizePolicy{{RestartPolicy: v1.NotRequired}}
 		p.Spec.InitContainers = []v1.Container{{
-			StartupProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}, ResizePolicy: []v1.ContainerResizePolicy{{RestartPolicy: v1.RestartContainer}},
+			StartupProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{},
 			RestartPolicyRules: []v1.ContainerRestartRule{{}}, VolumeDevices: []v1.VolumeDevice{{}},
 			Resources: v1.ResourceRequirements{Claims: []v1.ResourceClaim{{}}},
 		}}
@@ -350,7 +349,7 @@ func TestUnsupported(t *testing.T) {
 	}).State.Pod()
 	require.Equal(t, []string{
 
-		"spec.initContainers[0].resizePolicy", "spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
+		"spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
 		"spec.containers[0].lifecycle.stopSignal (needs the feature gate ContainerStopSignals)",
 		"spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",
 	}, container.Unsupported(p, container.Settings{}))

@@ -54,6 +54,11 @@ func (c *Containers) memoryHigh(p *v1.Pod, ct *v1.Container) int64 {
 	return c.Settings.MemoryQoS.High(request, limit)
 }
 
+// Swaps reports whether a container may use swap.
+func (c *Containers) Swaps(p *v1.Pod, ct *v1.Container) bool {
+	return c.Settings.CgroupV2 && c.Settings.SwapLimit && c.swap(p, ct) > 0
+}
+
 // swap is how much swap a container may use: none, or with LimitedSwap the
 // share of the node's swap that its request is of the node's memory. Critical
 // pods and containers whose memory is fixed use none.

@@ -42,7 +42,6 @@ func ignored(at string, ct *v1.Container, s Settings) []string {
 		set  bool
 	}{
 		{"lifecycle.stopSignal (needs the feature gate ContainerStopSignals)", !s.StopSignals && ct.Lifecycle != nil && ct.Lifecycle.StopSignal != nil},
-		{"resizePolicy", resizes(ct)},
 		{"resources.claims", len(ct.Resources.Claims) > 0},
 		{"volumeDevices", len(ct.VolumeDevices) > 0},
 	} {
@@ -51,14 +50,4 @@ func ignored(at string, ct *v1.Container, s Settings) []string {
 		}
 	}
 	return out
-}
-
-// resizes reports whether the policy is another than the default.
-func resizes(ct *v1.Container) bool {
-	for _, p := range ct.ResizePolicy {
-		if p.RestartPolicy == v1.RestartContainer {
-			return true
-		}
-	}
-	return false
 }

@@ -159,7 +159,8 @@ func (b *builder) record() dag.ID {
 // file could tell the next run of the agent.
 func (b *builder) untold() bool {
 	over := func(c pod.Container) bool { return c.Ended() || c.Attempt > 0 }
-	return len(b.s.Hooks) == 0 && b.s.Phase == pod.Active && !slices.ContainsFunc(b.s.Containers, over)
+	resizes := b.s.Resize != nil || b.s.Spec != nil && b.s.Spec.Asked != nil
+	return len(b.s.Hooks) == 0 && b.s.Phase == pod.Active && !resizes && !slices.ContainsFunc(b.s.Containers, over)
 }
 
 func ephemeral(s *pod.State, name string) bool {
@@ -171,6 +172,12 @@ func recordSum(s *pod.State) sum {
 	d := newSum().num(uint64(s.Incarnation)).num(uint64(s.StartTime.UnixNano())).num(uint64(s.Phase / pod.Finished))
 	if by := s.KillBy(); !by.IsZero() {
 		d = d.num(uint64(by.UnixNano()))
+	}
+	if s.Allocation != nil {
+		d = amounts(d, s.Allocation)
+	}
+	if r := s.Resize; r != nil {
+		d = d.num(uint64(r.At.UnixNano())).num(uint64(len(r.Left)))
 	}
 	for _, c := range s.Containers {
 		if c.Ended() || c.Attempt > 0 || ephemeral(s, c.Name) {

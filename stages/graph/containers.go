@@ -129,7 +129,8 @@ func (b *builder) start(p *plan, u *unit) run {
 			return nil, err
 		}
 		st.Sandbox = cfg
-		return b.work.Containers.Start(ctx, st)
+		facts, err := b.work.Containers.Start(ctx, st)
+		return madeWith(s, st.Container.Name, facts), err
 	}
 }
 

@@ -49,6 +49,7 @@ const (
 	KindDirsRemove       = "dirs.remove"
 	KindForget           = "forget"
 	KindRecord           = "record"
+	KindResize           = "resize"
 	KindStatus           = "status"
 )
 
@@ -68,6 +69,9 @@ type World interface {
 	// Room reports whether the pod fits now; if it will once ending pods are
 	// gone, waiting names them.
 	Room(s *pod.State) (ok bool, waiting []string)
+	// Resizable reports whether the pod can be given what it asks for now; if
+	// not, why: Deferred or Infeasible.
+	Resizable(s *pod.State) (ok bool, reason, message string)
 }
 
 // Config is what the graph takes from the agent's configuration.

@@ -24,6 +24,7 @@ type world struct {
 	holder    pod.Key
 	noNetwork string
 	waiting   []string
+	noResize  string
 }
 
 func (w world) Configured(s string) bool { return !slices.Contains(w.foreign, s) }
@@ -32,6 +33,9 @@ func (w world) NameHolder(*pod.State) (pod.Key, bool) {
 	return w.holder, w.holder != ""
 }
 func (w world) NetworkReady() (bool, string) { return w.noNetwork == "", w.noNetwork }
+func (w world) Resizable(*pod.State) (bool, string, string) {
+	return w.noResize == "", w.noResize, "because"
+}
 func (w world) Room(*pod.State) (bool, []string) {
 	return len(w.waiting) == 0, w.waiting
 }

@@ -124,7 +124,7 @@ func (b *builder) decide(p *plan, u *unit, passed bool) {
 		// It ended for good in an earlier sandbox.
 	case !ok:
 		u.start(b.s)
-	case c.Unknown, c.Live() && b.outdated(u.spec, c):
+	case c.Unknown, c.Live() && (b.outdated(u.spec, c) || b.resizedByRestart(u.spec, c)):
 		u.start(b.s) // after its stop
 	case c.Live():
 		if oneShot || u.init() && !p.initialized && !b.started(u.spec, c.ID) {

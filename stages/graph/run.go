@@ -39,6 +39,7 @@ func (b *builder) run() {
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
+	b.resize(&p, record, stops)
 	b.prune(&p, observe)
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }
@@ -197,6 +198,8 @@ func (b *builder) unwanted(p *plan, name string) stop {
 			return stop{c: c, why: "its state is unknown"}
 		case b.outdated(spec, c):
 			return stop{c: c, why: "Container " + name + " definition changed, will be restarted", since: b.s.Spec.Seen}
+		case b.resizedByRestart(spec, c):
+			return stop{c: c, why: "Container " + name + " resize requires restart", since: b.s.Resize.At}
 		case b.hookFailed(c.ID, hook.PostStart):
 			return stop{c: c, why: "FailedPostStartHook"}
 		}

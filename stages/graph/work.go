@@ -26,6 +26,7 @@ type Work struct {
 	Hooks      Hooks
 	Probes     Probes
 	Records    Records
+	Resizer    Resizer
 	// Removed reports whether the pod's removal was seen by now, for work of
 	// several steps. Optional.
 	Removed func(k pod.Key) bool
@@ -47,6 +48,15 @@ type Observer interface {
 // Admission decides whether the node takes a pod.
 type Admission interface {
 	Admit(ctx context.Context, s *pod.State) (pod.Facts, error)
+	// Resize gives a pod the resources that its spec asks for.
+	Resize(ctx context.Context, s *pod.State) (pod.Facts, error)
+}
+
+// Resizer brings what runs of a pod in line with what it was given.
+type Resizer interface {
+	// Apply carries out s.Resize in the sandbox: what is done is a fact, also
+	// when there was an error.
+	Apply(ctx context.Context, s *pod.State, sandbox string) (pod.Facts, error)
 }
 
 // Cgroups makes and removes pods' cgroups.

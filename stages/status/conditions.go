@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -51,6 +52,7 @@ func (c *computation) conditions() {
 		c.condition(c.restartingAll())
 	}
 	v := c.State.Verdict
+	c.resizing()
 	disrupted := v != nil && v.Disruption && over(c.out.Phase)
 	if disrupted {
 		c.condition(verdict{v1.DisruptionTarget, true, v1.PodReasonTerminationByKubelet, v.Message})
@@ -230,4 +232,24 @@ func (c *computation) statusOf(t v1.PodConditionType) (v1.ConditionStatus, bool)
 		}
 	}
 	return "", false
+}
+
+// resizing tells of a resize that waits or is carried out.
+func (c *computation) resizing() {
+	e := c.Memo[dag.ID{Kind: KindResize}]
+	switch s := c.State; {
+	case s.Phase != pod.Active || s.Spec == nil:
+	case s.Spec.Asked != nil && e.State == dag.Held:
+		if reason, message, ok := strings.Cut(e.Why, ": "); ok {
+			c.condition(verdict{v1.PodResizePending, true, reason, message})
+		}
+	}
+	if r := c.State.Resize; r == nil || c.State.Phase != pod.Active {
+		return
+	}
+	v := verdict{kind: v1.PodResizeInProgress, ok: true}
+	if e.Err != nil && c.State.Spec.Asked == nil {
+		v.reason, v.message = v1.PodReasonError, e.Err.Error()
+	}
+	c.condition(v)
 }

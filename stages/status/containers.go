@@ -91,7 +91,7 @@ type unit struct {
 
 // container returns the status of one container.
 func (c *computation) container(u *unit) v1.ContainerStatus {
-	st := v1.ContainerStatus{Name: u.spec.Name, Image: u.spec.Image}
+	st := v1.ContainerStatus{Name: u.spec.Name, Image: u.spec.Image, VolumeMounts: c.mounts(u.spec)}
 	now, ok := c.State.Newest(u.spec.Name)
 	entry := c.Memo[dag.ID{Kind: u.kind, Of: u.spec.Name}]
 	switch next := c.State.Restarts[u.spec.Name]; {
@@ -102,6 +102,7 @@ func (c *computation) container(u *unit) v1.ContainerStatus {
 		c.anew(&st, &now)
 	case ok:
 		c.identify(&st, &now)
+		c.given(&st, u.spec, &now)
 		c.observed(u, &st, &now)
 	case next > 0:
 		st.RestartCount = int32(next - 1)

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,7 @@ func Tell(r pod.Recorder, was, now Look) {
 		t.warn("", a.Reason, a.Message)
 	}
 	t.judged(was.State)
+	t.resized(was.State)
 	for id, e := range now.Memo {
 		if before := was.Memo[id]; e.State != before.State || e.Attempt != before.Attempt || !e.Until.Equal(before.Until) {
 			t.moved(id, before, e)
@@ -58,6 +60,44 @@ func (t teller) judged(was *pod.State) {
 		kind = v1.EventTypeNormal
 	}
 	t.r.Event(t.p, "", kind, v.Reason, v.Message)
+}
+
+// resized tells when a resize begins and ends; not again after a restart of the agent.
+func (t teller) resized(was *pod.State) {
+	if was == nil || was.Phase != pod.Active || t.s.Phase != pod.Active {
+		return
+	}
+	switch is, before := t.s.Resize, was.Resize; {
+	case is != nil && is.Pod && (before == nil || !before.At.Equal(is.At)):
+		t.r.Event(t.p, "", v1.EventTypeNormal, "ResizeStarted", "Pod resize started: "+summary(t.p, ""))
+	case is == nil && before != nil:
+		t.r.Event(t.p, "", v1.EventTypeNormal, "ResizeCompleted", "Pod resize completed: "+summary(t.p, ""))
+	}
+}
+
+// summary says in JSON what the containers of a pod ask for, as the kubelet does.
+func summary(p *v1.Pod, failed string) string {
+	type container struct {
+		Name      string                  `json:"name"`
+		Resources v1.ResourceRequirements `json:"resources"`
+	}
+	list := func(containers []v1.Container) []container {
+		var out []container
+		for i := range containers {
+			out = append(out, container{containers[i].Name, containers[i].Resources})
+		}
+		return out
+	}
+	text, err := json.Marshal(struct {
+		Init       []container `json:"initContainers,omitempty"`
+		Containers []container `json:"containers,omitempty"`
+		Generation int64       `json:"generation"`
+		Error      string      `json:"error,omitempty"`
+	}{list(p.Spec.InitContainers), list(p.Spec.Containers), p.Generation, failed})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 type teller struct {
@@ -87,6 +127,9 @@ func (t teller) held(id dag.ID, e dag.Entry) {
 	case strings.HasPrefix(e.Why, CrashLoop):
 		t.warn(crifact.FieldPath(t.p, id.Of), "BackOff",
 			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", id.Of, t.p.Name, t.p.Namespace, t.p.UID))
+	case id.Kind == KindResize && t.s.Spec.Asked != nil:
+		reason, message, _ := strings.Cut(e.Why, ": ")
+		t.warn("", "Resize"+reason, "Pod resize "+reason+": "+summary(t.s.Spec.Asked, message))
 	case id.Kind == KindSandbox && strings.HasPrefix(e.Why, "network is not ready"):
 		t.warn("", "NetworkNotReady", e.Why)
 	}
@@ -96,6 +139,8 @@ func (t teller) failed(id dag.ID, e dag.Entry) {
 	switch id.Kind {
 	case KindImage:
 		t.r.Event(t.p, crifact.FieldPathOfImage(t.p, id.Of), v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", id.Of))
+	case KindResize:
+		t.warn("", "ResizeError", "Pod resize error: "+summary(t.p, e.Err.Error()))
 	case kindVolume:
 		t.warn("", "FailedMount", fmt.Sprintf("MountVolume.SetUp failed for volume %q : %v", id.Of, e.Err))
 	case kindCgroup:

@@ -22,6 +22,7 @@ const (
 	KindInit      = "init"
 	KindContainer = "container"
 	KindEphemeral = "ephemeral"
+	KindResize    = "resize"
 	KindRestart   = "restart.all"
 )
 
@@ -43,6 +44,10 @@ type In struct {
 	// Probes tells what the probes of a running container found; nil: no
 	// container has probes.
 	Probes func(c *v1.Container, id string) (started, ready bool)
+	// StopSignals: the gate ContainerStopSignals is on.
+	StopSignals bool
+	// RecursiveReadOnly: the pod's runtime handler mounts read-only recursively.
+	RecursiveReadOnly bool
 }
 
 // Compute returns the status of a pod; the zero status for one without a spec.
@@ -63,6 +68,7 @@ func Compute(in In) v1.PodStatus {
 	c.containers()
 	c.phase()
 	c.addresses()
+	c.podResources()
 	c.conditions()
 	return c.out
 }

@@ -165,7 +165,9 @@ func TestStatusOfARunningPodInFull(t *testing.T) {
 		ContainerStatuses: []v1.ContainerStatus{{
 			Name: "web", State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(at(4))}},
 			Ready: true, Started: &started, Image: "docker.io/library/nginx:1", ImageID: "nginx@sha256:1", ContainerID: "containerd://web0",
+			Resources: &v1.ResourceRequirements{},
 		}},
+		Resources: &v1.ResourceRequirements{},
 	}
 	require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()))
 }

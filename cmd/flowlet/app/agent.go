@@ -81,27 +81,29 @@ func New(p Parts) *Agent {
 	}
 	p.Node.Admission.StrictGroups = a.strictGroups
 	made := a.containers(p)
+	p.Node.Admission.Swaps = made.Swaps
 	a.PLEG = pleg.New(pleg.Config{
 		Runtime: p.Runtime, Known: a.Store.Keys, State: a.state, Finish: made.Finish, SkipEvents: p.SkipEvents,
 	})
 	ledger := admit.NewLedger(p.Node.Admission)
 	chores := a.chores(p)
 	a.domain, a.pipeline, a.Engine = stages.New(stages.Config{
-		Graph:     graphConfig(p.Config),
-		Work:      a.work(p, ledger, made),
-		Store:     a.Store,
-		Ledger:    ledger,
-		Sources:   a.sources,
-		Chores:    chores,
-		Runtime:   a.Runtime.Name,
-		HostIPs:   p.Node.IPs,
-		Recorder:  a.Events,
-		Policy:    p.Config.Policy,
-		Observer:  dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
-		Seed:      uint64(time.Now().UnixNano()),
-		Folded:    a.folded,
-		Stepped:   a.stepped,
-		Forgotten: a.forgotten,
+		Graph:       graphConfig(p.Config),
+		Work:        a.work(p, ledger, made),
+		Store:       a.Store,
+		Ledger:      ledger,
+		Sources:     a.sources,
+		Chores:      chores,
+		Runtime:     a.Runtime.Name,
+		HostIPs:     p.Node.IPs,
+		StopSignals: p.Node.Container.StopSignals,
+		Recorder:    a.Events,
+		Policy:      p.Config.Policy,
+		Observer:    dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
+		Seed:        uint64(time.Now().UnixNano()),
+		Folded:      a.folded,
+		Stepped:     a.stepped,
+		Forgotten:   a.forgotten,
 	}, pipeline.Options{})
 	for _, s := range slices.Concat(p.Sources, []Source{a.PLEG}, tickers(chores)) {
 		a.pipeline.Add(s)

@@ -81,6 +81,24 @@ func (c *cgroups) follow(ctx context.Context, m *cgroup.Manager, coming *v1.Pod,
 	c.demand = d
 }
 
+// Raise gives the pod's cgroup what it has more of than before.
+func (c *cgroups) Raise(ctx context.Context, from, to *v1.Pod) error {
+	m, err := c.manager(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Raise(ctx, from, to)
+}
+
+// Memory returns the limit of the pod's cgroup and what is used of it.
+func (c *cgroups) Memory(ctx context.Context, p *v1.Pod) (limit, used int64, err error) {
+	m, err := c.manager(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	return m.Memory(ctx, p)
+}
+
 // Remove removes the pod's cgroup.
 func (c *cgroups) Remove(ctx context.Context, s *pod.State) error {
 	m, err := c.manager(ctx)

@@ -41,8 +41,9 @@ func DrawManifest(file string, format explain.Format) (string, error) {
 // emptyNode is a node with room where nothing runs.
 type emptyNode struct{}
 
-func (emptyNode) Configured(string) bool                { return true }
-func (emptyNode) Synced(string) bool                    { return true }
-func (emptyNode) NameHolder(*pod.State) (pod.Key, bool) { return "", false }
-func (emptyNode) NetworkReady() (bool, string)          { return true, "" }
-func (emptyNode) Room(*pod.State) (bool, []string)      { return true, nil }
+func (emptyNode) Configured(string) bool                      { return true }
+func (emptyNode) Synced(string) bool                          { return true }
+func (emptyNode) NameHolder(*pod.State) (pod.Key, bool)       { return "", false }
+func (emptyNode) NetworkReady() (bool, string)                { return true, "" }
+func (emptyNode) Room(*pod.State) (bool, []string)            { return true, nil }
+func (emptyNode) Resizable(*pod.State) (bool, string, string) { return true, "", "" }

@@ -50,7 +50,7 @@ func (a *Agent) forgotten(k pod.Key, s *pod.State) {
 // noteFields says once which fields of a pod have no effect in this build.
 func (a *Agent) noteFields(old, now podstore.View) {
 	spec := now.State.Spec
-	if spec == nil || old.State != nil && old.State.Pod() == spec.Pod {
+	if spec == nil || old.State != nil && old.State.Spec == spec {
 		return
 	}
 	fields := a.unsupported(spec.Pod)

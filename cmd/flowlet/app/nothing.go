@@ -33,6 +33,12 @@ func (NoCgroups) Ensure(context.Context, *v1.Pod) error { return nil }
 // Remove implements graph.Cgroups.
 func (NoCgroups) Remove(context.Context, *pod.State) error { return nil }
 
+// Raise implements resize.Cgroups.
+func (NoCgroups) Raise(context.Context, *v1.Pod, *v1.Pod) error { return nil }
+
+// Memory implements resize.Cgroups.
+func (NoCgroups) Memory(context.Context, *v1.Pod) (limit, used int64, err error) { return 0, 0, nil }
+
 // ParentFor implements Cgroups.
 func (NoCgroups) ParentFor(*v1.Pod) string { return "" }
 

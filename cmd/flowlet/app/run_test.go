@@ -30,10 +30,11 @@ const manifest = `apiVersion: v1
 kind: Pod
 metadata: {name: web}
 spec:
+  os: {name: linux}
   containers:
   - name: a
     image: example.com/app:1
-    resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]
+    lifecycle: {stopSignal: SIGUSR1}
     env: [{name: PASSWORD, value: ` + secret + `}]
 `
 
@@ -128,7 +129,7 @@ func TestAPodFromItsManifestToItsEnd(t *testing.T) {
 	p, err := d.client.Pod(ctx, "web")
 	require.NoError(t, err)
 	require.Equal(t, "web-n", p.Pod.Name)
-	require.Equal(t, "spec.containers[0].resizePolicy", p.Pod.Annotations[server.AnnotationUnsupported])
+	require.Equal(t, "spec.containers[0].lifecycle.stopSignal (needs the feature gate ContainerStopSignals)", p.Pod.Annotations[server.AnnotationUnsupported])
 	var reasons []string
 	for _, e := range p.Events {
 		reasons = append(reasons, e.Reason)

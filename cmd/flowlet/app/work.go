@@ -15,6 +15,7 @@ import (
 	"github.com/flowlet/flowlet/stages/container"
 	"github.com/flowlet/flowlet/stages/graph"
 	"github.com/flowlet/flowlet/stages/image"
+	"github.com/flowlet/flowlet/stages/resize"
 	"github.com/flowlet/flowlet/stages/sandbox"
 )
 
@@ -33,6 +34,7 @@ type Node struct {
 // Cgroups makes pods' cgroups and names them for the runtime.
 type Cgroups interface {
 	graph.Cgroups
+	resize.Cgroups
 	ParentFor(p *v1.Pod) string
 }
 
@@ -89,6 +91,7 @@ func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) 
 		Hooks:      newHooks(p, a.Events),
 		Probes:     newProbes(p, a.Events),
 		Records:    a.Records,
+		Resizer:    &resize.Resizer{Runtime: p.Runtime, Cgroups: n.Cgroups, Containers: made, Period: n.Container.Period},
 		Removed: func(k pod.Key) bool {
 			s := a.state(k)
 			return s != nil && s.Removal != nil
