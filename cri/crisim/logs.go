@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -55,8 +57,9 @@ func (r *Runtime) startLog(c *container) {
 }
 
 func (r *Runtime) writeLog(c *container, l *LogScript, written int) {
-	c.process.say(cmp.Or(runtimeapi.LogStreamType(l.Stream), runtimeapi.Stdout), l.Text)
 	written++
+	text := strings.ReplaceAll(l.Text, "{n}", strconv.Itoa(written))
+	c.process.say(cmp.Or(runtimeapi.LogStreamType(l.Stream), runtimeapi.Stdout), text)
 	if l.Every > 0 && (l.Count == 0 || written < l.Count) {
 		r.schedule(c, time.Duration(l.Every), func() { r.writeLog(c, l, written) })
 	}

@@ -54,7 +54,7 @@ type KillScript struct {
 
 // LogScript writes lines to the container's log.
 type LogScript struct {
-	Text   string   `json:"text"`
+	Text   string   `json:"text"`             // {n} in it is the number of the line, from 1
 	Every  Duration `json:"every,omitempty"`  // 0: once, at the start
 	Count  int      `json:"count,omitempty"`  // lines in all, 0 without end
 	Stream string   `json:"stream,omitempty"` // "stdout" (default) or "stderr"

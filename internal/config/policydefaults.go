@@ -62,6 +62,8 @@ func defaultPolicy(cpus int) dag.Policy {
 		"observe": {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 4},
 		// State files: small writes off the start path.
 		"state": {Slots: 2, Order: dag.ByArrival, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: node, MaxLost: 1},
+		// Rotation of container logs: most of it is compressing what was rotated.
+		"log.rotate": {Slots: 1, Order: dag.ByArrival, Deadline: 2 * time.Minute, Grace: graceDefault, Backoff: retry, MaxLost: 4},
 		// Calls to the API server, spread after an outage of it.
 		"status": {Slots: 8, Deadline: 30 * time.Second, Grace: graceDefault, Backoff: dag.Backoff{Initial: time.Second, Max: time.Minute, Factor: 2, Jitter: 0.2}, MaxLost: 4},
 	}
@@ -85,5 +87,8 @@ func (c *Config) defaultPolicy(cpus int) dag.Policy {
 		image.Slots = int(*n)
 	}
 	p["image"] = image
+	logs := p["log.rotate"]
+	logs.Slots = int(*c.Kubelet.ContainerLogMaxWorkers)
+	p["log.rotate"] = logs
 	return p
 }

@@ -62,8 +62,6 @@ const (
 		evictionPressureTransitionPeriod evictionMaxPodGracePeriod
 		evictionMinimumReclaim mergeDefaultEvictionSettings kernelMemcgNotification
 		enableControllerAttachDetach makeIPTablesUtilChains
-		containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
-		containerLogMonitorInterval
 		configMapAndSecretChangeDetectionStrategy
 		showHiddenMetricsForVersion
 		defaultPodSysctls volumePluginDir

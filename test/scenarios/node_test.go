@@ -27,6 +27,7 @@ import (
 	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/sources/file"
 	"github.com/flowlet/flowlet/stages/admit"
+	chores "github.com/flowlet/flowlet/stages/node"
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +46,7 @@ type setup struct {
 	noFiles    bool        // the agent has no source of manifests
 	served     bool        // the agent has another source of pods, the server
 	idle       bool        // the agent is not started
+	logs       string      // directory of containers' logs, which are written and rotated; empty: none are
 }
 
 // node is a machine with a simulated runtime, a directory of manifests and, as
@@ -159,12 +161,17 @@ func (n *node) machine() app.Node {
 	if volumes == nil {
 		volumes = app.NoVolumes{}
 	}
-	return app.Node{
+	m := app.Node{
 		IPs: []string{"192.0.2.7"}, Cgroups: app.NoCgroups{}, Dirs: app.NoDirs{}, Volumes: volumes,
 		Admission: admit.Config{NodeName: "n1", Allocatable: v1.ResourceList{
 			v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("1000"),
 		}},
 	}
+	if n.logs != "" {
+		m.Sandbox.LogRoot = n.logs
+		m.Logs = &chores.LogLimits{MaxSize: 4096, MaxFiles: 1000, Every: 10 * time.Second}
+	}
+	return m
 }
 
 // kill ends the agent as SIGKILL does: what it had sent goes on in the runtime,

@@ -3,6 +3,9 @@ package app
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flowlet/flowlet/internal/config"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/pipeline"
 	"github.com/flowlet/flowlet/sources/ticker"
@@ -11,7 +14,38 @@ import (
 )
 
 // chores are those of this node.
-func (a *Agent) chores(Parts) []node.Chore { return nil }
+func (a *Agent) chores(p Parts) []node.Chore {
+	var out []node.Chore
+	if p.Node.Logs != nil {
+		out = append(out, node.NewLogs(*p.Node.Logs, p.Runtime, a.logs))
+	}
+	return out
+}
+
+// LogLimits are those of the configuration, which was validated; nil when a
+// negative size says that logs are not to be rotated.
+func LogLimits(c *config.Config) *node.LogLimits {
+	k := c.Kubelet
+	size := resource.MustParse(k.ContainerLogMaxSize)
+	if size.Sign() < 0 {
+		return nil
+	}
+	return &node.LogLimits{MaxSize: size.Value(), MaxFiles: int(*k.ContainerLogMaxFiles), Every: k.ContainerLogMonitorInterval.Duration}
+}
+
+// logs lists those of running containers, also of pods that are left alone.
+func (a *Agent) logs() []node.Log {
+	var out []node.Log
+	for _, v := range a.Store.All() {
+		for _, c := range v.State.Containers {
+			if c.Live() && !c.Unknown && c.LogPath != "" {
+				id := v.State.Identity
+				out = append(out, node.Log{Of: id.Namespace + "/" + id.Name + "/" + c.Name, ID: c.ID, Path: c.LogPath})
+			}
+		}
+	}
+	return out
+}
 
 // tickers ask for the chores that have a period, for the first time at once.
 func tickers(chores []node.Chore) []Source {

@@ -119,6 +119,7 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 		cwd = "" // one place less to look
 	}
 	n.Keys = image.NewNodeKeys(d.config.RootDir, cwd, os.Getenv("HOME"))
+	n.Logs = LogLimits(d.config)
 }
 
 func allocatable(capacity v1.ResourceList, c *config.Config) v1.ResourceList {

@@ -15,6 +15,7 @@ import (
 	"github.com/flowlet/flowlet/stages/container"
 	"github.com/flowlet/flowlet/stages/graph"
 	"github.com/flowlet/flowlet/stages/image"
+	"github.com/flowlet/flowlet/stages/node"
 	"github.com/flowlet/flowlet/stages/resize"
 	"github.com/flowlet/flowlet/stages/sandbox"
 )
@@ -29,6 +30,7 @@ type Node struct {
 	Sandbox   sandbox.Settings
 	Container container.Settings
 	Keys      image.Credentials // nil: pulls are anonymous
+	Logs      *node.LogLimits   // nil: logs are not rotated
 }
 
 // Cgroups makes pods' cgroups and names them for the runtime.
