@@ -21,6 +21,7 @@ const (
 		clusterDNS clusterDomain resolvConf
 		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
 		crashLoopBackOff.maxContainerRestartPeriod
+		containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers containerLogMonitorInterval
 		seccompDefault
 		featureGates
 		logging.format logging.verbosity
