@@ -54,8 +54,8 @@ func busySetup() setup {
 	}}
 }
 
-// play lets a script pass, with more moments.
-func (n *node) script(script []moment, more ...moment) {
+// script lets a script of that length pass, with more moments.
+func (n *node) script(length time.Duration, script []moment, more ...moment) {
 	all := append(slices.Clone(script), more...)
 	slices.SortStableFunc(all, func(a, b moment) int { return int(a.at - b.at) })
 	for _, m := range all {
@@ -64,7 +64,7 @@ func (n *node) script(script []moment, more ...moment) {
 		}
 		m.do(n)
 	}
-	n.pass(minute - time.Since(n.began))
+	n.pass(length - time.Since(n.began))
 }
 
 // outcome is what there is in the end: every object in the runtime and every
@@ -94,7 +94,7 @@ func (n *node) outcome() []string {
 func TestKilledAtAnyTimeEndsTheSame(t *testing.T) {
 	var want []string
 	scenario(t, busySetup(), func(n *node) {
-		n.script(busy())
+		n.script(minute, busy())
 		want = n.outcome()
 		if testing.Verbose() {
 			n.Log(want)
@@ -106,7 +106,7 @@ func TestKilledAtAnyTimeEndsTheSame(t *testing.T) {
 		t.Run(fmt.Sprint("at ", at, " for ", down), func(t *testing.T) {
 			t.Parallel()
 			scenario(t, busySetup(), func(n *node) {
-				n.script(busy(),
+				n.script(minute, busy(),
 					moment{at, func(n *node) { n.kill() }},
 					moment{at + down, func(n *node) { n.start() }})
 				if diff := cmp.Diff(want, n.outcome()); diff != "" {
