@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -85,4 +87,22 @@ func (s *Store) HasSandbox(k pod.Key, id string) bool {
 		}
 	}
 	return false
+}
+
+// Named returns the pod of that name: if several have it, the one that is
+// wanted, else the newest. With a UID it is that one or none.
+func (s *Store) Named(namespace, name string, uid types.UID) (View, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	best, found := View{}, false
+	for _, k := range s.names[pod.Identity{Name: name, Namespace: namespace}.FullName()] {
+		v := s.pods[k]
+		if uid != "" && v.State.UID() != uid {
+			continue
+		}
+		if !found || best.State.Removal != nil {
+			best, found = v, true
+		}
+	}
+	return best, found
 }

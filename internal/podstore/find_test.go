@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
@@ -58,4 +59,25 @@ func TestFindTwoOfOneName(t *testing.T) {
 	v, err = s.Find("u1")
 	require.NoError(t, err, "the old one can still be named")
 	require.Equal(t, pod.Key("u1"), v.Key)
+}
+
+func TestNamed(t *testing.T) {
+	s := podstore.New()
+	s.Put(static("u1", "default", "web"))
+	named := func(namespace, name string, uid types.UID) string {
+		v, ok := s.Named(namespace, name, uid)
+		require.Equal(t, ok, v.State != nil)
+		return string(v.Key)
+	}
+	require.Equal(t, "u1", named("default", "web-n", ""))
+	require.Equal(t, "u1", named("default", "web-n", "u1"))
+	require.Empty(t, named("default", "web-n", "u2"))
+	require.Empty(t, named("default", "web", ""), "only the pod's own name")
+	require.Empty(t, named("other", "web-n", ""))
+
+	s.Put(after(static("u1", "default", "web"), pod.SpecGone{Source: pod.SourceFile, At: time.Unix(300, 0)}))
+	require.Equal(t, "u1", named("default", "web-n", ""), "there is no other")
+	s.Put(static("u2", "default", "web"))
+	require.Equal(t, "u2", named("default", "web-n", ""), "the one that is wanted")
+	require.Equal(t, "u1", named("default", "web-n", "u1"))
 }

@@ -89,7 +89,7 @@ func (a *Agent) Handler() http.Handler {
 	get := func(path string, do func(*http.Request) (any, error)) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { answer(w, r, do) })
 	}
-	get("GET /v1/pods", func(*http.Request) (any, error) { return a.pods(), nil })
+	get("GET /v1/pods", func(*http.Request) (any, error) { return a.PodList(), nil })
 	get("GET /v1/files", func(*http.Request) (any, error) { return a.Files(), nil })
 	get("GET /v1/node", func(*http.Request) (any, error) { return a.node(), nil })
 	get("GET /v1/policy", func(*http.Request) (any, error) { return a.policy(), nil })
@@ -125,7 +125,8 @@ func (a *Agent) withPod(do func(*http.Request, podstore.View) (any, error)) func
 	}
 }
 
-func (a *Agent) pods() *v1.PodList {
+// PodList returns all pods that are not only remembered.
+func (a *Agent) PodList() *v1.PodList {
 	list := &v1.PodList{}
 	list.APIVersion, list.Kind = "v1", "PodList"
 	for _, v := range a.Store.All() {

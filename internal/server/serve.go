@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,17 +35,31 @@ func ListenLocal(root string) (net.Listener, error) {
 }
 
 // Serve answers on l until ctx ends, and returns when all requests have ended.
+// A request's context ends with ctx, and when its connection is gone, also
+// after an upgrade.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 20}
+	var requests sync.WaitGroup // those after an upgrade as well, which the server no longer counts
+	s := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			defer requests.Done()
+			h.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 20,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return c.(*watchedConn).watch(ctx) }, //nolint:forcetypeassert // of watched
+	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 5*time.Second, errors.New("shutdown of the server"))
 		defer cancel()
 		stopped <- errors.Join(s.Shutdown(late), s.Close())
 	})
-	err := s.Serve(l)
+	err := s.Serve(watched{l})
 	if !stop() {
-		return <-stopped
+		err = <-stopped
+		requests.Wait()
+		return err
 	}
 	return fmt.Errorf("serving on %s: %w", l.Addr(), err)
 }

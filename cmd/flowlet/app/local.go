@@ -8,13 +8,18 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/server"
+	"github.com/flowlet/flowlet/internal/server/kubelet"
 	"github.com/flowlet/flowlet/sources/file"
+	"github.com/flowlet/flowlet/stages/sandbox"
 )
 
-// localAPI is what the read commands ask.
+// localAPI is what the commands ask: flowlet's own paths below /v1, and the
+// kubelet's.
 func (d *daemon) localAPI() http.Handler {
 	a := &server.Agent{
 		Store:    d.agent.Store,
@@ -29,7 +34,14 @@ func (d *daemon) localAPI() http.Handler {
 
 		Unsupported: d.agent.unsupported,
 	}
-	return a.Handler()
+	k := &kubelet.API{
+		Store: d.agent.Store, Pods: a.PodList, Streams: d.runtime, Commands: d.runtime,
+		LogDir: func(p *v1.Pod) string { return sandbox.LogDir(d.config.Kubelet.PodLogsDir, p) },
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", a.Handler())
+	mux.Handle("/", k.Handler())
+	return mux
 }
 
 // fileList is what became of all manifests.

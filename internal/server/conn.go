@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+)
+
+// watched hands out connections that tell when they are gone.
+type watched struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l watched) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: c, gone: func(error) {}}, nil
+}
+
+// watchedConn ends a context when the other side has closed it, which the
+// server does itself only until a request upgrades the connection. Somebody
+// has to read, as all do who serve an upgraded connection.
+type watchedConn struct {
+	net.Conn
+	gone context.CancelCauseFunc
+}
+
+// watch makes the context of the connection's requests. It is called before
+// anything is read.
+func (c *watchedConn) watch(ctx context.Context) context.Context {
+	ctx, c.gone = context.WithCancelCause(ctx)
+	return ctx
+}
+
+// Read implements net.Conn.
+func (c *watchedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	var temporary net.Error
+	if err != nil && (!errors.As(err, &temporary) || !temporary.Timeout()) {
+		c.gone(errors.Join(errClientGone, err))
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *watchedConn) Close() error {
+	c.gone(errClientGone)
+	return c.Conn.Close()
+}
+
+var errClientGone = errors.New("the client has closed its connection")

@@ -1,0 +1,127 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-client/pkg/logs"
+	"k8s.io/klog/v2"
+
+	"github.com/flowlet/flowlet/internal/pod"
+)
+
+func (a *API) containerLogs(w http.ResponseWriter, r *http.Request) {
+	q, err := parseLogQuery(r.URL.Query(), time.Now())
+	if _, form := errors.AsType[undecodable](err); form {
+		failJSON(w, http.StatusBadRequest, err)
+		return
+	}
+	if err != nil {
+		failJSON(w, http.StatusUnprocessableEntity, err)
+		return
+	}
+	name, container := r.PathValue("pod"), r.PathValue("container")
+	v, ok := a.Store.Named(r.PathValue("namespace"), name, "")
+	switch {
+	case !ok:
+		fail(w, http.StatusNotFound, "pod %q does not exist", name)
+		return
+	case !hasContainer(v, container):
+		fail(w, http.StatusNotFound, "container %q not found in pod %q", container, name)
+		return
+	}
+	log, err := a.find(v, container, q.previous)
+	if err == nil {
+		_, err = os.Stat(log.path)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, "%v", err)
+		return
+	}
+	a.send(w, r, log, q)
+}
+
+// send streams a log to the client. Once that has begun, an error can only be
+// told by breaking the connection off.
+func (a *API) send(w http.ResponseWriter, r *http.Request, log logFile, q logQuery) {
+	out := &output{w: w}
+	if q.read.Follow {
+		out.flush = http.NewResponseController(w).Flush
+		out.begin()
+	}
+	stdout, stderr := io.Writer(out), io.Writer(out)
+	switch q.stream {
+	case "Stdout":
+		stderr = nil
+	case "Stderr":
+		stdout = nil
+	}
+	// The library logs lines that it cannot read or pass on.
+	ctx := klog.NewContext(r.Context(), logr.Discard())
+	err := logs.ReadLogs(ctx, log.path, log.id, &q.read, follower{a: a, log: log}, stdout, stderr)
+	switch {
+	case err == nil:
+		out.begin()
+	case out.begun:
+		panic(http.ErrAbortHandler)
+	default:
+		fail(w, http.StatusBadRequest, "%v", err)
+	}
+}
+
+// output is the body of an answer; with flush each line is passed on at once.
+type output struct {
+	w     http.ResponseWriter
+	flush func() error
+	begun bool
+}
+
+func (o *output) begin() {
+	if o.begun {
+		return
+	}
+	o.begun = true
+	o.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	o.w.WriteHeader(http.StatusOK)
+	if o.flush != nil {
+		_ = o.flush() // a client that is gone shows at the next write
+	}
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.begin()
+	n, err := o.w.Write(p)
+	if err != nil || o.flush == nil {
+		return n, err
+	}
+	return n, o.flush()
+}
+
+// follower is all of a runtime that following a log needs: whether its
+// container still runs. The agent knows that without asking.
+type follower struct {
+	internalapi.RuntimeService
+	a   *API
+	log logFile
+}
+
+// ContainerStatus implements internalapi.RuntimeService. What the agent does
+// not know yet counts as running.
+func (f follower) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
+	state := runtimeapi.ContainerState_CONTAINER_EXITED
+	if v, ok := f.a.Store.Get(f.log.key); ok {
+		c, known := byID(v.State, f.log.id)
+		if (known && !c.Gone && c.State != pod.Exited) || (f.log.id == "" && !v.State.HasRemains()) {
+			state = runtimeapi.ContainerState_CONTAINER_RUNNING
+		}
+	}
+	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{State: state}}, nil
+}
