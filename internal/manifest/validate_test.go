@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/flowlet/flowlet/internal/manifest"
 )
@@ -100,6 +101,18 @@ func TestStaticPodsReferenceNoObjects(t *testing.T) {
 		"config map":         {pod + container + "  volumes: [{name: v, configMap: {name: a}}]\n", "static pods may not reference configmaps (via configmap volumes)"},
 		"csi":                {pod + container + "  volumes: [{name: v, csi: {driver: a}}]\n", "static pods may not reference csidrivers (via CSI volumes)"},
 		"projected token":    {pod + container + "  volumes: [{name: v, projected: {sources: [{serviceAccountToken: {path: a}}]}}]\n", "static pods may not reference serviceaccounts (via projected volumes)"},
+		"resource claim":     {pod + "  resourceClaims: [{name: a, resourceClaimName: b}]\n" + container, "static pods may not reference resourceclaims"},
+		"old account":        {pod + "  serviceAccount: a\n" + container, "static pods may not reference serviceaccounts"},
+		"secret":             {pod + container + "  volumes: [{name: v, secret: {secretName: a}}]\n", "static pods may not reference secrets (via secret volumes)"},
+		"endpoints":          {pod + container + "  volumes: [{name: v, glusterfs: {endpoints: a, path: b}}]\n", "static pods may not reference endpoints (via glusterFS volumes)"},
+		"claim of its own":   {pod + container + "  volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {}}}}]\n", "static pods may not reference persistentvolumeclaims (via ephemeral volumes)"},
+		"azure":              {pod + container + "  volumes: [{name: v, azureFile: {secretName: a, shareName: b}}]\n", "static pods may not reference secrets (via azureFile volumes)"},
+		"projected secret":   {pod + container + "  volumes: [{name: v, projected: {sources: [{secret: {name: a}}]}}]\n", "static pods may not reference secrets (via projected volumes)"},
+		"projected map":      {pod + container + "  volumes: [{name: v, projected: {sources: [{configMap: {name: a}}]}}]\n", "static pods may not reference configmaps (via projected volumes)"},
+		"projected bundle":   {pod + container + "  volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {name: a, path: b}}]}}]\n", "static pods may not reference clustertrustbundles"},
+		"projected pair":     {pod + container + "  volumes: [{name: v, projected: {sources: [{podCertificate: {signerName: a, keyType: b}}]}}]\n", "static pods may not reference podcertificates"},
+		"env of a secret":    {pod + container + "    env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: a}}}]\n", "static pods may not reference secrets"},
+		"ephemeral":          {pod + container + "  ephemeralContainers: [{name: e, image: i}]\n", "spec.ephemeralContainers"},
 		"env from secret":    {pod + container + "    envFrom: [{secretRef: {name: a}}]\n", "spec.containers[0].envFrom[0].secretRef: Forbidden: static pods may not reference secrets"},
 		"env of a configmap": {pod + container + "    env: [{name: A, valueFrom: {configMapKeyRef: {name: a, key: a}}}]\n", "static pods may not reference configmaps"},
 	}
@@ -109,6 +122,46 @@ func TestStaticPodsReferenceNoObjects(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// What only schedulers, controllers and other systems read is no business of a
+// node, and no reason to refuse a pod.
+func TestFieldsForOthersAreKept(t *testing.T) {
+	p := load(t, `apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  automountServiceAccountToken: false
+  preemptionPolicy: Never
+  priorityClassName: system-node-critical
+  priority: 2000001000
+  schedulerName: mine
+  securityContext: {windowsOptions: {runAsUserName: a}}
+  affinity:
+    podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}]}
+    podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}
+    nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: a, operator: Exists}]}}]}
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
+  tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]
+  evictionResponders: [{name: example.com/a}]
+  schedulingGroup: {podGroupName: a}
+  containers: [{name: c, image: i}]
+`, origin()).Pod
+	s := p.Spec
+	require.False(t, *s.AutomountServiceAccountToken)
+	require.Equal(t, v1.PreemptNever, *s.PreemptionPolicy)
+	require.Equal(t, "mine", s.SchedulerName)
+	require.Len(t, s.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, 1)
+	require.Len(t, s.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, 1)
+	require.Len(t, s.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution, 1)
+	require.Len(t, s.TopologySpreadConstraints, 1)
+	require.Len(t, s.EvictionResponders, 1)
+	require.Equal(t, "a", *s.SchedulingGroup.PodGroupName)
+}
+
+func TestGatesAreForPodsWithoutANode(t *testing.T) {
+	_, err := manifest.Load("p.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  schedulingGates: [{name: example.com/g}]\n  containers: [{name: c, image: i}]\n"), origin())
+	require.ErrorContains(t, err, "5: spec.schedulingGates: Forbidden: a pod that has its node may not wait for gates")
 }
 
 func TestLoadAllTakesListsWholeOrNotAtAll(t *testing.T) {

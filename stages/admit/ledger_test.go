@@ -97,6 +97,15 @@ func verdict(l *admit.Ledger, s *pod.State) string {
 	return "?"
 }
 
+// affinity makes a pod require a node that one of the terms fits.
+func affinity(terms ...v1.NodeSelectorTerm) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms},
+		}}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	strict := v1.SupplementalGroupsPolicyStrict
 	for name, tc := range map[string]struct {
@@ -131,6 +140,25 @@ func TestVerdicts(t *testing.T) {
 		"selector": {
 			nil, state("a", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"region": "r1"} }),
 			"NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+		},
+		"affinity": {
+			nil, state("a", affinity(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "region", Operator: v1.NodeSelectorOpNotIn, Values: []string{"r0"}}}})),
+			"NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+		},
+		"affinity to the name of this node": {
+			nil, state("a", affinity(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"n1"}}}})), "admitted",
+		},
+		"one of two terms is enough": {
+			nil, state("a", affinity(
+				v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "region", Operator: v1.NodeSelectorOpIn, Values: []string{"r1"}}}},
+				v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "region", Operator: v1.NodeSelectorOpExists}}})), "admitted",
+		},
+		"what is only preferred": {
+			nil, state("a", func(p *v1.Pod) {
+				p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{
+					Weight: 1, Preference: v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "gpu", Operator: v1.NodeSelectorOpExists}}},
+				}}}}
+			}), "admitted",
 		},
 		"selector of this node": {nil, state("a", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"region": "r0"} }), "admitted"},
 		"node name":             {nil, state("a", func(p *v1.Pod) { p.Spec.NodeName = "n2" }), "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name"},

@@ -43,6 +43,15 @@ func TestSecurityContextOfTheContainerWins(t *testing.T) {
 	}, request(t, newRig(nil), st).GetLinux().GetSecurityContext(), protocmp.Transform()))
 }
 
+func TestSELinuxLabelOfTheContainerWins(t *testing.T) {
+	st := start(func(p *v1.Pod, app *v1.Container) {
+		p.Spec.SecurityContext = &v1.PodSecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "pod"}}
+		app.SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{User: "u", Role: "r", Type: "t", Level: "own"}}
+	})
+	require.Empty(t, cmp.Diff(&runtimeapi.SELinuxOption{User: "u", Role: "r", Type: "t", Level: "own"},
+		request(t, newRig(nil), st).GetLinux().GetSecurityContext().GetSelinuxOptions(), protocmp.Transform()))
+}
+
 func TestUser(t *testing.T) {
 	yes := ptr.To(true)
 	for name, tc := range map[string]struct {

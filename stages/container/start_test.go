@@ -348,10 +348,34 @@ func TestUnsupported(t *testing.T) {
 		p.Spec.ResourceClaims = []v1.PodResourceClaim{{}}
 	}).State.Pod()
 	require.Equal(t, []string{
-
 		"spec.initContainers[0].resources.claims", "spec.initContainers[0].volumeDevices",
 		"spec.containers[0].lifecycle.stopSignal (needs the feature gate ContainerStopSignals)",
 		"spec.runtimeClassName", "spec.imagePullSecrets", "spec.resourceClaims",
 	}, container.Unsupported(p, container.Settings{}))
 	require.NotContains(t, strings.Join(container.Unsupported(p, container.Settings{StopSignals: true}), " "), "stopSignal")
+}
+
+// Alpha in Kubernetes v1.37 and off there: told, not built.
+func TestAlphaFieldsAreUnsupported(t *testing.T) {
+	file := v1.DownwardAPIVolumeFile{User: ptr.To[int64](1)}
+	p := start(func(p *v1.Pod, app *v1.Container) {
+		app.VolumeMounts = []v1.VolumeMount{{BindMountOptions: []string{"noexec"}}}
+		app.ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Protocol: ptr.To(v1.HTTPProtocolHTTP2)}}}
+		app.LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Mode: ptr.To(v1.GRPCProbeModeTLS)}}}
+		p.Spec.Volumes = []v1.Volume{
+			{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Mode: ptr.To[int32](0o700)}}},
+			{VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{Items: []v1.DownwardAPIVolumeFile{file}}}},
+			{VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{DefaultUser: ptr.To[int64](1)}}},
+			{VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultUser: ptr.To[int64](1)}}},
+			{VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+				Sources: []v1.VolumeProjection{{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{file}}}},
+			}}},
+		}
+	}).State.Pod()
+	require.Equal(t, []string{
+		"spec.containers[0].volumeMounts[0].bindMountOptions",
+		"spec.containers[0].livenessProbe.grpc.mode", "spec.containers[0].readinessProbe.httpGet.protocol",
+		"spec.volumes[0].emptyDir.mode", "spec.volumes[1].downwardAPI: users of files", "spec.volumes[2].downwardAPI: users of files",
+		"spec.volumes[3].projected: users of files", "spec.volumes[4].projected: users of files",
+	}, container.Unsupported(p, container.Settings{}))
 }

@@ -17,8 +17,13 @@ func Unsupported(p *v1.Pod, s Settings) []string {
 		containers []v1.Container
 	}{{"spec.initContainers", p.Spec.InitContainers}, {"spec.containers", p.Spec.Containers}} {
 		for i := range list.containers {
-			out = append(out, ignored(fmt.Sprintf("%s[%d]", list.name, i), &list.containers[i], s)...)
+			at := fmt.Sprintf("%s[%d]", list.name, i)
+			out = append(out, ignored(at, &list.containers[i], s)...)
+			out = append(out, alphaOfContainer(at, &list.containers[i])...)
 		}
+	}
+	for i := range p.Spec.Volumes {
+		out = append(out, alphaOfVolume(fmt.Sprintf("spec.volumes[%d]", i), &p.Spec.Volumes[i])...)
 	}
 	for _, f := range []struct {
 		path string

@@ -150,3 +150,34 @@ func TestVolumesThatCannotBeSetUp(t *testing.T) {
 	require.ErrorContains(t, err, "no such volume")
 	require.False(t, volume.Supported(&configMap))
 }
+
+// Storage that needs programs of its own on the node, and what Kubernetes has
+// removed or leaves to CSI drivers.
+func TestVolumesOfStorageSystems(t *testing.T) {
+	f := newFixture(t)
+	for name, source := range map[string]corev1.VolumeSource{
+		"nfs":                  {NFS: &corev1.NFSVolumeSource{}},
+		"iscsi":                {ISCSI: &corev1.ISCSIVolumeSource{}},
+		"fc":                   {FC: &corev1.FCVolumeSource{}},
+		"flexVolume":           {FlexVolume: &corev1.FlexVolumeSource{}},
+		"gitRepo":              {GitRepo: &corev1.GitRepoVolumeSource{}},
+		"rbd":                  {RBD: &corev1.RBDVolumeSource{}},
+		"cephfs":               {CephFS: &corev1.CephFSVolumeSource{}},
+		"flocker":              {Flocker: &corev1.FlockerVolumeSource{}},
+		"quobyte":              {Quobyte: &corev1.QuobyteVolumeSource{}},
+		"photonPersistentDisk": {PhotonPersistentDisk: &corev1.PhotonPersistentDiskVolumeSource{}},
+		"scaleIO":              {ScaleIO: &corev1.ScaleIOVolumeSource{}},
+		"storageos":            {StorageOS: &corev1.StorageOSVolumeSource{}},
+		"gcePersistentDisk":    {GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{}},
+		"awsElasticBlockStore": {AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{}},
+		"cinder":               {Cinder: &corev1.CinderVolumeSource{}},
+		"vsphereVolume":        {VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{}},
+		"azureDisk":            {AzureDisk: &corev1.AzureDiskVolumeSource{}},
+		"portworxVolume":       {PortworxVolume: &corev1.PortworxVolumeSource{}},
+	} {
+		v := corev1.Volume{Name: "v", VolumeSource: source}
+		require.False(t, volume.Supported(&v), name)
+		require.ErrorContains(t, f.volumes.Ensure(t.Context(), testPod(v), &v),
+			"a volume of type "+name+" is not supported: mount it on the node and use hostPath, or use a CSI driver")
+	}
+}

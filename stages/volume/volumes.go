@@ -50,7 +50,7 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 		err = s.ensureFiles(p, v)
 	case v.Image != nil:
 	default:
-		err = fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v))
+		err = unsupported(v)
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s of pod %s/%s: %w", v.Name, p.Namespace, p.Name, err)
@@ -61,6 +61,10 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 // Supported reports whether Ensure knows the type of the volume.
 func Supported(v *corev1.Volume) bool {
 	return v.EmptyDir != nil || v.HostPath != nil || v.DownwardAPI != nil || v.Projected != nil || v.Image != nil
+}
+
+func unsupported(v *corev1.Volume) error {
+	return fmt.Errorf("a volume of type %s is not supported: mount it on the node and use hostPath, or use a CSI driver", typeOf(v))
 }
 
 // typeOf names the type as it is written in a manifest.
@@ -107,7 +111,7 @@ func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 			}
 			return dir, nil
 		default:
-			return fail(fmt.Errorf("a volume of type %s is not supported in this release", typeOf(v)))
+			return fail(unsupported(v))
 		}
 	}
 	return fail(errors.New("the pod's spec has no such volume"))
