@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -24,6 +25,7 @@ type Script struct {
 	Kill  *KillScript  `json:"kill,omitempty"`
 	Log   []LogScript  `json:"log,omitempty"`
 	Exec  []ExecScript `json:"exec,omitempty"`
+	Use   []UseScript  `json:"use,omitempty"`
 }
 
 // StartScript makes StartContainer fail.
@@ -69,6 +71,18 @@ type ExecScript struct {
 	Code    int32    `json:"code,omitempty"`
 	Stdout  string   `json:"stdout,omitempty"`
 	Stderr  string   `json:"stderr,omitempty"`
+}
+
+// UseScript is what a container takes of the node; the last one whose time has come applies, and only while the
+// container runs (files stay). Without one a container takes nothing.
+type UseScript struct {
+	From      Duration                     `json:"from,omitempty"`      // that long after the start of the container
+	Memory    resource.Quantity            `json:"memory,omitzero"`     // working set
+	Disk      resource.Quantity            `json:"disk,omitzero"`       // written over the image
+	Inodes    int64                        `json:"inodes,omitempty"`    // files written over the image
+	Logs      resource.Quantity            `json:"logs,omitzero"`       // in log files
+	Volumes   map[string]resource.Quantity `json:"volumes,omitempty"`   // in volumes, by name
+	Processes int64                        `json:"processes,omitempty"` // that run
 }
 
 // Duration is written as in Go ("1m30s").

@@ -11,5 +11,12 @@ func Critical(p *v1.Pod) bool {
 	if source, ok := p.Annotations[AnnotationSource]; ok && source != SourceAPI {
 		return true
 	}
+	return SystemCritical(p)
+}
+
+// SystemCritical reports whether p has one of the system's own priority
+// classes. A static pod without one is critical for others, and is itself
+// held to its limits.
+func SystemCritical(p *v1.Pod) bool {
 	return p.Spec.Priority != nil && *p.Spec.Priority >= criticalPriority
 }

@@ -25,6 +25,7 @@ type Runtime interface {
 // Images looks for images and pulls them. Its methods may be called concurrently.
 type Images struct {
 	Config
+	guard guard
 }
 
 // Config is what Images works with.
@@ -38,7 +39,7 @@ type Config struct {
 }
 
 // New returns the work of image stages.
-func New(c Config) *Images { return &Images{c} }
+func New(c Config) *Images { return &Images{Config: c} }
 
 // Limiter returns a limit of qps pulls per second with bursts of burst
 // (registryPullQPS, registryBurst), or nil, which is no limit, for a qps of 0.
@@ -60,7 +61,7 @@ func (i *Images) Look(ctx context.Context, p *v1.Pod, ref string, policy v1.Pull
 			fmt.Sprintf("Failed to apply default image tag %q: %v", ref, err))
 		return nil, err
 	}
-	found, err := i.Runtime.ImageStatus(ctx, spec(p, name))
+	found, err := i.find(ctx, spec(p, name))
 	switch {
 	case err != nil:
 		return nil, i.uninspected(ctx, p, ref, err)
@@ -77,6 +78,21 @@ func (i *Images) Look(ctx context.Context, p *v1.Pod, ref string, policy v1.Pull
 	err = fmt.Errorf("Container image %q is not present with pull policy of Never", ref)
 	i.tell(p, ref, v1.EventTypeWarning, "ErrImageNeverPull", err.Error())
 	return absent, pod.WithReason("ErrImageNeverPull", err)
+}
+
+// find asks the runtime for an image, and again when images were removed
+// meanwhile.
+func (i *Images) find(ctx context.Context, image *runtimeapi.ImageSpec) (*runtimeapi.Image, error) {
+	for {
+		mark := i.guard.seen()
+		found, err := i.Runtime.ImageStatus(ctx, image)
+		if err != nil || found == nil {
+			return nil, err
+		}
+		if ok, err := i.guard.told(ctx, found.GetId(), mark); ok || err != nil {
+			return found, err
+		}
+	}
 }
 
 // uninspected is the error of a look that the runtime did not answer.

@@ -36,7 +36,7 @@ func (i *Images) Pull(ctx context.Context, p *v1.Pod, ref string, sandbox *runti
 		return nil, i.failed(ctx, p, ref, err)
 	}
 	ended := time.Now()
-	found, err := i.Runtime.ImageStatus(ctx, spec(p, id))
+	found, err := i.find(ctx, spec(p, id))
 	if err != nil {
 		return nil, i.uninspected(ctx, p, ref, err)
 	}
