@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -95,6 +96,7 @@ func nodeText(now time.Time, n server.Node) string {
 		if !r.Listed.IsZero() {
 			fmt.Fprintf(w, "Last list:\t%s ago\n", duration.HumanDuration(now.Sub(r.Listed)))
 		}
+		roomText(w, now, n.Room)
 	}))
 	b.WriteString("\n")
 	for _, c := range n.Checks {
@@ -109,6 +111,23 @@ func nodeText(now time.Time, n server.Node) string {
 		fmt.Fprintf(&b, "\nLeft alone, their source is not configured here: %s\n", strings.Join(n.Left, ", "))
 	}
 	return b.String()
+}
+
+// roomText says what is left, and what the node is short of.
+func roomText(w io.Writer, now time.Time, r server.Room) {
+	for _, a := range r.Amounts {
+		left, of := fmt.Sprint(a.Available), fmt.Sprint(a.Capacity)
+		if !strings.Contains(a.Signal, "inodes") && !strings.HasPrefix(a.Signal, "pid") {
+			left, of = fmt.Sprintf("%.1fGi", float64(a.Available)/(1<<30)), fmt.Sprintf("%.1fGi", float64(a.Capacity)/(1<<30))
+		}
+		fmt.Fprintf(w, "%s:\t%s of %s (%d%%)\n", a.Signal, left, of, 100*a.Available/max(1, a.Capacity))
+	}
+	for _, p := range r.Pressures {
+		fmt.Fprintf(w, "%s:\tfor %s\n", p.Type, duration.HumanDuration(now.Sub(p.Since)))
+	}
+	if r.Did != "" {
+		fmt.Fprintf(w, "Eviction:\t%s\n", r.Did)
+	}
 }
 
 // choresText is a line for each chore, and its errors below it.

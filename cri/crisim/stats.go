@@ -112,7 +112,9 @@ func (c *container) stats() *runtimeapi.ContainerStats {
 	}
 }
 
-func number(n int64) *runtimeapi.UInt64Value { return &runtimeapi.UInt64Value{Value: uint64(max(0, n))} } //nolint:gosec // not negative
+func number(n int64) *runtimeapi.UInt64Value {
+	return &runtimeapi.UInt64Value{Value: uint64(max(0, n))}
+} //nolint:gosec // not negative
 
 // LogBytes is what the newest container of that name has in log files, by its script.
 func (r *Runtime) LogBytes(uid, container string) int64 {

@@ -51,6 +51,19 @@ var listContract = []contract{
 		require.Equal(e, s.GetLabels(), items[0].GetLabels())
 		require.Equal(e, s.GetAnnotations(), items[0].GetAnnotations())
 	}},
+	{"list/stats name their containers", func(e *env) {
+		p, id := e.start(waits)
+		stats, err := e.Client.ListContainerStats(e.ctx, &runtimeapi.ContainerStatsFilter{PodSandboxId: p.id})
+		require.NoError(e, err)
+		require.Len(e, stats, 1)
+		require.Equal(e, id, stats[0].GetAttributes().GetId())
+		require.Equal(e, e.status(id).GetLabels(), stats[0].GetAttributes().GetLabels())
+		require.Equal(e, e.status(id).GetMetadata().GetName(), stats[0].GetAttributes().GetMetadata().GetName())
+		require.NotNil(e, stats[0].GetMemory().GetWorkingSetBytes())
+		all, err := e.Client.ListContainerStats(e.ctx, nil)
+		require.NoError(e, err)
+		require.NotEmpty(e, all)
+	}},
 	{"runtime/version and conditions", func(e *env) {
 		v, err := e.Client.Version(e.ctx)
 		require.NoError(e, err)

@@ -18,7 +18,7 @@ var layers = []layer{
 		"internal/journal", "cri", "cri/*",
 	}},
 	{"engines", []string{"dag", "dag/*", "pipeline", "pipeline/*"}},
-	{"words of the runtime, calls to containers", []string{"internal/crifact", "internal/nodehttp"}},
+	{"words of the runtime, calls to containers", []string{"internal/crifact", "internal/nodehttp", "internal/usage"}},
 	{"words", []string{"internal/pod"}},
 }
 

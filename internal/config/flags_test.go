@@ -48,11 +48,11 @@ func TestFlagsThatCannotBeParsed(t *testing.T) {
 }
 
 func TestFlagsWithoutEffectWarnOnce(t *testing.T) {
-	c := load(t, nil, "--node-ip=10.0.0.1", "--node-labels=a=b", "--seccomp-default", "--eviction-soft=memory.available<1Gi")
+	c := load(t, nil, "--node-ip=10.0.0.1", "--node-labels=a=b", "--seccomp-default", "--kernel-memcg-notification")
 	require.Equal(t, []string{
 		"--node-ip has no effect in this release",
 		"--node-labels has no effect in this release",
-		"--eviction-soft: evictionSoft is not supported yet and has no effect",
+		"--kernel-memcg-notification: kernelMemcgNotification is not supported yet and has no effect",
 	}, c.Warnings)
 	require.True(t, *c.Kubelet.SeccompDefault)
 }

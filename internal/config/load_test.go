@@ -92,7 +92,7 @@ func TestStrictness(t *testing.T) {
 		"unknown nested field":    {header + "authentication: {webhook: {active: true}}\n", []string{`unknown field "authentication.webhook.active"`}, nil},
 		"field in the wrong case": {header + "MaxPods: 3\n", []string{`unknown field "MaxPods"`}, nil},
 		"duplicate field":         {header + "maxPods: 3\nmaxPods: 4\n", []string{`"maxPods" already set`}, nil},
-		"known, no effect yet":    {header + "evictionSoft: {memory.available: 1Gi}\n", []string{"k.yaml: evictionSoft is not supported yet"}, nil},
+		"known, no effect yet":    {header + "kernelMemcgNotification: true\n", []string{"k.yaml: kernelMemcgNotification is not supported yet"}, nil},
 		"zero means not set":      {header + "streamingConnectionIdleTimeout: 0s\n", nil, nil},
 		"supported":               {header + "maxPods: 3\ncgroupDriver: systemd\n", nil, nil},
 		"empty":                   {" \n", nil, []string{"k.yaml: the file is empty"}},

@@ -22,6 +22,12 @@ const (
 		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
 		crashLoopBackOff.maxContainerRestartPeriod
 		containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers containerLogMonitorInterval
+		imageMinimumGCAge imageMaximumGCAge
+		imageGCHighThresholdPercent imageGCLowThresholdPercent
+		evictionHard evictionSoft evictionSoftGracePeriod
+		evictionPressureTransitionPeriod evictionMaxPodGracePeriod
+		evictionMinimumReclaim mergeDefaultEvictionSettings
+		localStorageCapacityIsolation volumeStatsAggPeriod
 		seccompDefault
 		featureGates
 		logging.format logging.verbosity
@@ -51,17 +57,13 @@ const (
 		streamingConnectionIdleTimeout
 		nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
 		nodeStatusMaxImages registerWithTaints registerNode providerID podCIDR
-		imageMinimumGCAge imageMaximumGCAge
-		imageGCHighThresholdPercent imageGCLowThresholdPercent
-		volumeStatsAggPeriod kubeletCgroups systemCgroups
+		kubeletCgroups systemCgroups
 		cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 		memoryManagerPolicy reservedMemory
 		topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions
 		qosReserved reservedSystemCPUs systemReservedCgroup kubeReservedCgroup
 		maxOpenFiles contentType kubeAPIQPS kubeAPIBurst
-		evictionHard evictionSoft evictionSoftGracePeriod
-		evictionPressureTransitionPeriod evictionMaxPodGracePeriod
-		evictionMinimumReclaim mergeDefaultEvictionSettings kernelMemcgNotification
+		kernelMemcgNotification
 		enableControllerAttachDetach makeIPTablesUtilChains
 		configMapAndSecretChangeDetectionStrategy
 		showHiddenMetricsForVersion
@@ -70,8 +72,7 @@ const (
 		logging.options.text.splitStream logging.options.text.infoBufferSize
 		logging.options.json.splitStream logging.options.json.infoBufferSize
 		shutdownGracePeriod shutdownGracePeriodCriticalPods
-		shutdownGracePeriodByPodPriority
-		localStorageCapacityIsolation`
+		shutdownGracePeriodByPodPriority`
 
 	// pathFields name files; relative ones are resolved against the directory
 	// of the file that sets them.

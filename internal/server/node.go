@@ -20,6 +20,7 @@ type Node struct {
 	Runtime RuntimeHealth `json:"runtime"`
 	Checks  []Check       `json:"checks"`
 	Chores  []Chore       `json:"chores"`
+	Room    Room          `json:"room"`
 	Pods    int           `json:"pods"`
 	Left    []string      `json:"leftAlone,omitempty"` // pods of sources that are not configured
 }
@@ -38,6 +39,27 @@ type RuntimeHealth struct {
 	EventsOff    string    `json:"eventsOff,omitempty"` // why it is not
 	Answered     time.Time `json:"answered,omitzero"`   // its last answer about itself
 	Listed       time.Time `json:"listed,omitzero"`     // begin of the last list that succeeded
+}
+
+// Room is what the machine has left, as the chore node/eviction measured it.
+type Room struct {
+	At        time.Time  `json:"at,omitzero"` // zero: not measured
+	Amounts   []Amount   `json:"amounts,omitempty"`
+	Pressures []Pressure `json:"pressures,omitempty"` // MemoryPressure and its like
+	Did       string     `json:"did,omitempty"`       // about the newest of them
+}
+
+// Amount is how much there is of something, in units, and how much is left.
+type Amount struct {
+	Signal    string `json:"signal"` // memory.available and its like
+	Available int64  `json:"available"`
+	Capacity  int64  `json:"capacity"`
+}
+
+// Pressure is something that the node runs short of, or did not long ago.
+type Pressure struct {
+	Type  string    `json:"type"`
+	Since time.Time `json:"since"`
 }
 
 // Check is one line of /healthz?verbose.

@@ -25,7 +25,7 @@ type NodeReport struct {
 
 // NodeWant is one thing that the node lacks.
 type NodeWant struct {
-	What  string         `json:"what"`            // name of a check, or of a class
+	What  string         `json:"what"`            // name of a check, of a pressure, or of a class
 	Says  string         `json:"says"`            // what is wrong with it
 	Since time.Time      `json:"since,omitzero"`  // unknown when zero
 	Queue *explain.Queue `json:"queue,omitempty"` // of a class
@@ -38,6 +38,11 @@ func (a *Agent) whyNode(now time.Time) NodeReport {
 		if c.Error != "" {
 			r.Blocking = append(r.Blocking, NodeWant{What: c.Name, Says: c.Error, Since: c.Since})
 		}
+	}
+	for _, p := range n.Room.Pressures {
+		r.Blocking = append(r.Blocking, NodeWant{
+			What: p.Type, Since: p.Since, Says: cmp.Or(n.Room.Did, "the node ran short of it and has enough again; the condition stays for evictionPressureTransitionPeriod"),
+		})
 	}
 	for _, dq := range a.Queues() {
 		q := a.queue(dq)

@@ -27,6 +27,8 @@ type Config struct {
 	StrictGroups func() (yes, known bool)
 	// Swaps reports whether a container may use swap; nil: none may.
 	Swaps func(p *v1.Pod, c *v1.Container) bool
+	// Pressed says whether the node is under that pressure; nil: never.
+	Pressed func(v1.NodeConditionType) bool
 	// AppArmor: the host enforces AppArmor profiles.
 	AppArmor bool
 }

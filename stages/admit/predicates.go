@@ -41,7 +41,7 @@ func newNode(c Config) node {
 // refuses checks what no other pod has to do with, before there is a look at
 // the room.
 func (n *node) refuses(p *v1.Pod) *refusal {
-	for _, check := range []func(*v1.Pod) *refusal{n.sysctls, system, n.groups, n.appArmor} {
+	for _, check := range []func(*v1.Pod) *refusal{n.pressure, n.sysctls, system, n.groups, n.appArmor} {
 		if no := check(p); no != nil {
 			return no
 		}

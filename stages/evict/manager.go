@@ -17,6 +17,8 @@ import (
 // Measure tells what the node has left and what pods take. It is called by one
 // round at a time.
 type Measure interface {
+	// Node measures what is left; an error may come with what was measured,
+	// whose time is zero when that is nothing.
 	Node(ctx context.Context) (usage.Node, error)
 	// Pods measures these pods; an error may come with what was measured.
 	Pods(ctx context.Context, pods []*v1.Pod) (map[types.UID]*usage.Pod, error)
@@ -26,8 +28,6 @@ type Measure interface {
 
 // Reclaim frees what no pod needs.
 type Reclaim interface {
-	// Containers removes containers that have exited and that no pod needs.
-	Containers(ctx context.Context) error
 	// Images removes images that nothing uses.
 	Images(ctx context.Context) error
 }
@@ -106,23 +106,24 @@ const immediately = time.Second
 // own; else, when the node runs short, one pod, unless it was enough to remove
 // what no pod needs. The error says what could not be measured.
 func (m *Manager) Round(ctx context.Context) error {
-	node, err := m.Measure.Node(ctx)
-	if err != nil {
-		return err
+	node, unmeasured := m.Measure.Node(ctx)
+	if node.At.IsZero() {
+		return unmeasured
 	}
 	now := time.Now()
 	due := m.watch.Look(now, &node)
 	m.publish(now, node, len(due) > 0)
 	pods := m.living()
-	limited, over := m.enforce(ctx, now, &node, pods)
+	over, err := m.enforce(ctx, now, &node, pods)
+	err = errors.Join(unmeasured, err)
 	if over || len(due) == 0 {
-		return limited
+		return err
 	}
 	if m.ending(now) {
 		m.did("waits for the pod that was evicted last to be gone")
-		return limited
+		return err
 	}
-	return errors.Join(limited, m.relieve(ctx, due, pods, &node))
+	return errors.Join(err, m.relieve(ctx, due[0], pods, &node))
 }
 
 func (m *Manager) publish(now time.Time, n usage.Node, met bool) {
@@ -165,7 +166,7 @@ func (m *Manager) ending(now time.Time) bool {
 }
 
 // enforce evicts the pods that are over a limit of local storage.
-func (m *Manager) enforce(ctx context.Context, now time.Time, n *usage.Node, pods []*pod.State) (_ error, over bool) {
+func (m *Manager) enforce(ctx context.Context, now time.Time, n *usage.Node, pods []*pod.State) (over bool, _ error) {
 	var limited []*v1.Pod
 	for _, s := range pods {
 		if m.LocalLimits && Limited(s.Pod()) {
@@ -173,7 +174,7 @@ func (m *Manager) enforce(ctx context.Context, now time.Time, n *usage.Node, pod
 		}
 	}
 	if len(limited) == 0 {
-		return nil, false
+		return false, nil
 	}
 	used, err := m.Measure.Pods(ctx, limited)
 	layers := n.Layers.Device == n.Nodefs.Device
@@ -187,16 +188,15 @@ func (m *Manager) enforce(ctx context.Context, now time.Time, n *usage.Node, pod
 			over = true
 		}
 	}
-	return err, over
+	return over, err
 }
 
 func (m *Manager) evict(p *v1.Pod, now time.Time, message string, grace time.Duration, disruption bool) {
 	m.Judge(pod.KeyOf(p.UID), pod.Verdict{Reason: Reason, Message: message, At: now, Grace: &grace, Disruption: disruption})
 }
 
-// relieve frees what the first threshold asks for, or evicts the first pod.
-func (m *Manager) relieve(ctx context.Context, due []Due, pods []*pod.State, n *usage.Node) error {
-	d := due[0]
+// relieve frees what a threshold asks for, or evicts the first pod.
+func (m *Manager) relieve(ctx context.Context, d Due, pods []*pod.State, n *usage.Node) error {
 	what := d.Signal.about().resource
 	m.Tell("EvictionThresholdMet", fmt.Sprintf("Attempting to reclaim %s", what))
 	enough, freed := m.free(ctx, d, n)
@@ -256,35 +256,26 @@ func (m *Manager) candidates(ctx context.Context, d Due, pods []*pod.State, n *u
 // was enough: the threshold, with what is to be reclaimed at least, is met no
 // longer.
 func (m *Manager) free(ctx context.Context, d Due, n *usage.Node) (enough bool, _ error) {
-	images, layers := helps(d.Signal, n)
-	var errs []error
-	if layers {
-		errs = append(errs, m.Reclaim.Containers(ctx))
-	}
-	if images {
-		errs = append(errs, m.Reclaim.Images(ctx))
-	}
-	if !images && !layers {
+	if !imagesHelp(d.Signal, n) {
 		return false, nil
 	}
+	freed := m.Reclaim.Images(ctx)
 	after, err := m.Measure.Node(ctx)
-	if err != nil {
-		return false, errors.Join(append(errs, err)...)
+	if after.At.IsZero() {
+		return false, errors.Join(freed, err)
 	}
 	t := d.Threshold
-	return !t.met(t.Signal.about().read(&after), true), errors.Join(errs...)
+	return !t.met(t.Signal.Read(&after), true), freed
 }
 
-// helps says what is on the file system that the signal is about.
-func helps(s Signal, n *usage.Node) (images, layers bool) {
-	var device uint64
+// imagesHelp reports whether images are on the file system that the signal is
+// about.
+func imagesHelp(s Signal, n *usage.Node) bool {
 	switch s {
 	case NodeFsAvailable, NodeFsInodesFree:
-		device = n.Nodefs.Device
+		return n.Nodefs.Device == n.Images.Device
 	case ImageFsAvailable, ImageFsInodesFree:
-		device = n.Images.Device
-	default:
-		return false, false
+		return true
 	}
-	return device == n.Images.Device, device == n.Layers.Device
+	return false
 }

@@ -33,8 +33,11 @@ type world struct {
 }
 
 func (w *world) Node(context.Context) (usage.Node, error) {
+	if w.broken != nil {
+		return usage.Node{}, w.broken
+	}
 	w.node.At = time.Now()
-	return w.node, w.broken
+	return w.node, nil
 }
 
 func (w *world) Pods(_ context.Context, pods []*v1.Pod) (map[types.UID]*usage.Pod, error) {
@@ -51,11 +54,6 @@ func (w *world) Processes(context.Context) (map[types.UID]int64, error) {
 		out[uid] = u.Processes
 	}
 	return out, nil
-}
-
-func (w *world) Containers(context.Context) error {
-	w.reclaimed = append(w.reclaimed, "containers")
-	return nil
 }
 
 func (w *world) Images(context.Context) error {
@@ -192,7 +190,7 @@ func TestWhatNoPodNeedsGoesFirst(t *testing.T) {
 			MinimumReclaim: map[string]string{"nodefs.available": "5Mi"},
 		})
 		rounds(t, m, 1)
-		require.Equal(t, []string{"containers", "images"}, w.reclaimed)
+		require.Equal(t, []string{"images"}, w.reclaimed)
 		require.Empty(t, w.judged)
 		w.node.Nodefs.Bytes.Available = 20 * mi
 		rounds(t, m, 1)

@@ -59,6 +59,16 @@ func meaning(s Signal) (about, bool) {
 	return about{}, false
 }
 
+// Signals returns all signals that are watched.
+func Signals() []Signal {
+	return []Signal{
+		MemoryAvailable, AllocatableMemoryAvailable, NodeFsAvailable, NodeFsInodesFree, ImageFsAvailable, ImageFsInodesFree, PIDAvailable,
+	}
+}
+
+// Read returns what a measurement says about the signal.
+func (s Signal) Read(n *usage.Node) usage.Amount { return s.about().read(n) }
+
 func (s Signal) about() about {
 	a, _ := meaning(s)
 	return a

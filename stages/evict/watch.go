@@ -38,7 +38,7 @@ func (w *Watch) Look(now time.Time, n *usage.Node) []Due {
 	conditions := map[v1.NodeConditionType]bool{}
 	var due []Due
 	for i, t := range w.Thresholds {
-		seen := t.Signal.about().read(n)
+		seen := t.Signal.Read(n)
 		first, was := w.since[i]
 		if !t.met(seen, was) {
 			continue

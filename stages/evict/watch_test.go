@@ -39,7 +39,9 @@ func TestHardThresholdIsDueAtOnce(t *testing.T) {
 func TestSoftThresholdIsDueAfterItsGrace(t *testing.T) {
 	w := watch(t, evict.Settings{Soft: map[string]string{"memory.available": "10%"}, SoftGrace: map[string]string{"memory.available": "30s"}})
 	start := time.Unix(1000, 0)
-	look := func(after time.Duration, left int64) int { return len(w.Look(start.Add(after), memory(start.Add(after), left))) }
+	look := func(after time.Duration, left int64) int {
+		return len(w.Look(start.Add(after), memory(start.Add(after), left)))
+	}
 	require.Zero(t, look(0, 90))
 	require.NotEmpty(t, w.Conditions(), "the node is under pressure at once")
 	require.Zero(t, look(20*time.Second, 90))

@@ -27,6 +27,7 @@ import (
 	"github.com/flowlet/flowlet/internal/podstore"
 	"github.com/flowlet/flowlet/sources/file"
 	"github.com/flowlet/flowlet/stages/admit"
+	"github.com/flowlet/flowlet/stages/evict"
 	chores "github.com/flowlet/flowlet/stages/node"
 )
 
@@ -47,6 +48,8 @@ type setup struct {
 	served     bool        // the agent has another source of pods, the server
 	idle       bool        // the agent is not started
 	logs       string      // directory of containers' logs, which are written and rotated; empty: none are
+	evicts     bool        // the node is measured: 64 Gi of memory, 100 Gi of disk
+	configure  func(c *config.Config)
 }
 
 // node is a machine with a simulated runtime, a directory of manifests and, as
@@ -115,6 +118,11 @@ func (n *node) start() {
 	require.Nil(n, n.agent, "there is an agent already")
 	c := baseConfig(n)
 	c.RootDir = n.root
+	if n.configure != nil {
+		k := *c.Kubelet
+		c.Kubelet = &k
+		n.configure(c)
+	}
 	a := &agent{line: newLine(n), done: make(chan error, 1)}
 	var sources []app.Source
 	if !n.noFiles {
@@ -164,8 +172,15 @@ func (n *node) machine() app.Node {
 	m := app.Node{
 		IPs: []string{"192.0.2.7"}, Cgroups: app.NoCgroups{}, Dirs: app.NoDirs{}, Volumes: volumes,
 		Admission: admit.Config{NodeName: "n1", Allocatable: v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("1000"),
+			v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("1000"), v1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 		}},
+	}
+	if n.evicts {
+		m.Usage = app.SimUsage{Sim: n.sim, Memory: 64 << 30}
+		m.Thresholds = []evict.Threshold{
+			{Signal: evict.MemoryAvailable, Value: evict.Value{Part: 0.1}},
+			{Signal: evict.NodeFsAvailable, Value: evict.Value{Part: 0.1}},
+		}
 	}
 	if n.logs != "" {
 		m.Sandbox.LogRoot = n.logs

@@ -24,6 +24,8 @@ import (
 	"github.com/flowlet/flowlet/stages"
 	"github.com/flowlet/flowlet/stages/admit"
 	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/evict"
+	"github.com/flowlet/flowlet/stages/image"
 	"github.com/flowlet/flowlet/stages/status"
 )
 
@@ -63,6 +65,9 @@ type Agent struct {
 	runtime  pod.RuntimeStatus // that was logged last
 	restored []pod.Record
 
+	images   *image.Images
+	eviction *evict.Manager // nil where the node's use is not measured
+
 	unsupported func(p *v1.Pod) []string // paths of fields without effect
 }
 
@@ -79,7 +84,9 @@ func New(p Parts) *Agent {
 	if a.Journal = p.Journal; a.Journal == nil {
 		a.Journal = journal.New(journal.Options{})
 	}
-	p.Node.Admission.StrictGroups = a.strictGroups
+	p.Node.Admission.StrictGroups, p.Node.Admission.Pressed = a.strictGroups, a.pressed
+	qps, burst := p.Config.PullQPS()
+	a.images = image.New(image.Config{Runtime: p.Runtime, Events: a.Events, Limit: image.Limiter(float64(qps), int(burst)), Keys: p.Node.Keys})
 	made := a.containers(p)
 	p.Node.Admission.Swaps = made.Swaps
 	a.PLEG = pleg.New(pleg.Config{

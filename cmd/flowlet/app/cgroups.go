@@ -204,3 +204,14 @@ func (c *cgroups) driver(ctx context.Context) (cgroup.Driver, error) {
 	}
 	return cgroup.Cgroupfs, nil
 }
+
+// usedMemory is what all pods use and may use; 0 for both before the first pod.
+func (c *cgroups) usedMemory() (used, limit int64, err error) {
+	c.mu.Lock()
+	m := c.m
+	c.mu.Unlock()
+	if m == nil {
+		return 0, 0, nil
+	}
+	return m.MemoryUse()
+}

@@ -15,7 +15,7 @@ import (
 
 // chores are those of this node.
 func (a *Agent) chores(p Parts) []node.Chore {
-	var out []node.Chore
+	out := a.reclaimers(p)
 	if p.Node.Logs != nil {
 		out = append(out, node.NewLogs(*p.Node.Logs, p.Runtime, a.logs))
 	}

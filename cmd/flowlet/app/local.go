@@ -15,6 +15,7 @@ import (
 	"github.com/flowlet/flowlet/internal/server"
 	"github.com/flowlet/flowlet/internal/server/kubelet"
 	"github.com/flowlet/flowlet/sources/file"
+	"github.com/flowlet/flowlet/stages/evict"
 	"github.com/flowlet/flowlet/stages/sandbox"
 )
 
@@ -109,7 +110,27 @@ func (d *daemon) nodeInfo() server.Node {
 			Events: h.Events, EventsOff: h.Why, EventsSince: h.Since, Answered: h.Answered,
 		},
 	}
+	if d.agent.eviction != nil {
+		n.Room = room(d.agent.eviction.State())
+	}
 	return n
+}
+
+// room is how the node stands, in words of the local API.
+func room(s evict.State) server.Room {
+	out := server.Room{At: s.At, Did: s.Did}
+	if s.At.IsZero() {
+		return out
+	}
+	for _, signal := range evict.Signals() {
+		if a := signal.Read(&s.Node); a.Capacity > 0 {
+			out.Amounts = append(out.Amounts, server.Amount{Signal: string(signal), Available: a.Available, Capacity: a.Capacity})
+		}
+	}
+	for _, c := range s.Conditions {
+		out.Pressures = append(out.Pressures, server.Pressure{Type: string(c.Type), Since: c.Since})
+	}
+	return out
 }
 
 // checks are the lines of /healthz?verbose.

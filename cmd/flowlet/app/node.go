@@ -52,6 +52,9 @@ func (d *daemon) node() (Node, error) {
 			return Node{}, err
 		}
 	}
+	if n.Thresholds, err = thresholds(c); err != nil {
+		return Node{}, err
+	}
 	n.Sandbox = sandbox.Settings{
 		LogRoot: k.PodLogsDir, ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain, ResolvConf: *k.ResolverConfig, NodeIPs: ips,
 	}
@@ -74,6 +77,7 @@ func (d *daemon) node() (Node, error) {
 		n.Sandbox.LogRoot = filepath.Join(c.RootDir, "logs")
 		n.Container.LinkDir = ""
 		n.Cgroups, n.Dirs, n.Volumes = NoCgroups{}, NoDirs{}, NoVolumes{}
+		n.Usage = SimUsage{Sim: d.sim, Memory: capacity.Memory().Value()}
 		return n, nil
 	}
 	d.machine(&n, tree, allocatable)
@@ -113,7 +117,9 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 		Allocatable: allocatable, NodeMemory: allocatable.Memory().Value(), PodMemory: cgroups.memory,
 	}
 	n.Sandbox.Users = userNamespaces(d.config)
-	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{volume.NewDirs(vc)}, volume.New(vc)
+	made, volumes := volume.NewDirs(vc), volume.New(vc)
+	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{made}, volumes
+	n.Usage = machineUsage{root: d.config.RootDir, runtime: d.runtime, dirs: made, volumes: volumes, cgroups: cgroups}
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "" // one place less to look

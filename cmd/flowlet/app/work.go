@@ -13,6 +13,7 @@ import (
 	"github.com/flowlet/flowlet/sources/pleg"
 	"github.com/flowlet/flowlet/stages/admit"
 	"github.com/flowlet/flowlet/stages/container"
+	"github.com/flowlet/flowlet/stages/evict"
 	"github.com/flowlet/flowlet/stages/graph"
 	"github.com/flowlet/flowlet/stages/image"
 	"github.com/flowlet/flowlet/stages/node"
@@ -31,6 +32,10 @@ type Node struct {
 	Container container.Settings
 	Keys      image.Credentials // nil: pulls are anonymous
 	Logs      *node.LogLimits   // nil: logs are not rotated
+	// Usage is nil where the node's use is not measured: then nothing is
+	// evicted and no image is removed.
+	Usage      Usage
+	Thresholds []evict.Threshold
 }
 
 // Cgroups makes pods' cgroups and names them for the runtime.
@@ -80,14 +85,13 @@ func graphConfig(c *config.Config) *graph.Config {
 func (a *Agent) work(p Parts, ledger *admit.Ledger, made *container.Containers) *graph.Work {
 	n := p.Node
 	n.Sandbox.CgroupParent, n.Sandbox.Features = n.Cgroups.ParentFor, a.handler
-	qps, burst := p.Config.PullQPS()
 	return &graph.Work{
 		Observer:   observer{a.PLEG},
 		Admission:  ledger,
 		Cgroups:    n.Cgroups,
 		Dirs:       n.Dirs,
 		Volumes:    n.Volumes,
-		Images:     image.New(image.Config{Runtime: p.Runtime, Events: a.Events, Limit: image.Limiter(float64(qps), int(burst)), Keys: n.Keys}),
+		Images:     a.images,
 		Sandboxes:  sandbox.New(p.Runtime, a.Events, n.Sandbox),
 		Containers: containers{made},
 		Hooks:      newHooks(p, a.Events),
