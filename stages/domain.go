@@ -181,9 +181,10 @@ func (d *Domain) reborn(old, s *pod.State) {
 }
 
 // reserve keeps the ledger in line with the pod's phase. The room of a running
-// pod is entered at its first step: that is how it gets it after a restart.
+// pod is entered at its first step, whether a source has named it yet or not:
+// that is how it gets it after a restart.
 func (d *Domain) reserve(old, s *pod.State) {
-	if s.Spec == nil || old != nil && old.Spec == s.Spec && old.Phase == s.Phase && old.Incarnation == s.Incarnation {
+	if old != nil && old.Spec == s.Spec && old.Phase == s.Phase && old.Incarnation == s.Incarnation {
 		return
 	}
 	switch {

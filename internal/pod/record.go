@@ -30,6 +30,7 @@ type Record struct {
 	Crashes     map[string]Crash  `json:"crashes,omitempty"`
 	Exits       []Container       `json:"exits,omitempty"`
 	IPs         []string          `json:"ips,omitempty"`
+	Room        Room              `json:"room,omitzero"`
 	Hooks       []HookRecord      `json:"hooks,omitempty"`
 	Probes      []ProbeRecord     `json:"probes,omitempty"`
 }
@@ -45,6 +46,9 @@ func RecordOf(s *State) Record {
 	if s.Admission.Done {
 		a := s.Admission
 		r.Admission = &a
+	}
+	if s.Admission.OK && s.Phase != Finished {
+		r.Room = s.Takes()
 	}
 	r.IPs, r.Hooks = s.IPs, hookRecords(s.Hooks)
 	for _, sb := range s.Sandboxes {
@@ -95,6 +99,7 @@ func (c Restored) apply(s *State) {
 	if s.Restarts == nil {
 		s.Restarts = r.Restarts
 	}
+	s.Room = r.Room
 	if s.Hooks == nil {
 		s.Hooks = restoreHooks(r.Hooks)
 	}

@@ -76,6 +76,7 @@ type State struct {
 	StartTime  time.Time // when the agent first accepted the pod
 	Born       time.Time // of a life that followed another: looks that began before it show that one
 
+	Room       Room        // without a spec: from the state file
 	IPs        []string    // of the last sandbox, from the state file
 	Sandboxes  []Sandbox   // newest first; at most two gone ones are kept
 	Containers []Container // newest first per name; at most two gone ones are kept per name

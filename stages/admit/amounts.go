@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -46,13 +45,8 @@ func (a amounts) minus(o amounts) amounts {
 }
 
 // requestOf returns what a pod takes: its requests and one place for a pod.
-func requestOf(p *v1.Pod) amounts {
-	var a amounts
-	if p == nil {
-		a = amounts{}
-	} else {
-		a = amountsOf(resource.PodRequests(p, resource.PodResourcesOptions{}))
-	}
+func requestOf(r pod.Room) amounts {
+	a := amountsOf(r.Requests)
 	a[v1.ResourcePods] = 1
 	return a
 }
@@ -75,29 +69,11 @@ type hostPort struct {
 
 const anyIP = "0.0.0.0"
 
-// portsOf returns the host ports of the containers that run side by side.
-func portsOf(p *v1.Pod) []hostPort {
-	if p == nil {
-		return nil
-	}
+// portsOf returns a pod's host ports.
+func portsOf(r pod.Room) []hostPort {
 	var out []hostPort
-	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; pod.Sidecar(c) {
-			out = appendPorts(out, c)
-		}
-	}
-	for i := range p.Spec.Containers {
-		out = appendPorts(out, &p.Spec.Containers[i])
-	}
-	return out
-}
-
-func appendPorts(out []hostPort, c *v1.Container) []hostPort {
-	for _, cp := range c.Ports {
-		if cp.HostPort <= 0 {
-			continue
-		}
-		hp := hostPort{port{cp.Protocol, cp.HostPort}, cp.HostIP}
+	for _, p := range r.Ports {
+		hp := hostPort{port{p.Protocol, p.HostPort}, p.HostIP}
 		if hp.protocol == "" {
 			hp.protocol = v1.ProtocolTCP
 		}

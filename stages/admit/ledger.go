@@ -123,8 +123,8 @@ func (l *Ledger) Room(s *pod.State) (ok bool, waitingFor []string) {
 }
 
 // Reserve enters a pod that runs already, whether it fits or not. A pod whose
-// spec is not known yet takes a pod's place and nothing else; reserve it again
-// when the spec is known.
+// spec is not known yet takes what its state file says, and a pod's place in any
+// case; reserve it again when the spec is known.
 func (l *Ledger) Reserve(s *pod.State) {
 	e := newEntry(s)
 	l.mu.Lock()
@@ -187,8 +187,8 @@ func (l *Ledger) judge(p *v1.Pod, e *entry) (no *refusal, waiting []string) {
 
 func newEntry(s *pod.State) *entry {
 	e := &entry{uid: s.UID(), incarnation: s.Incarnation, name: s.Identity.Namespace + "/" + s.Identity.Name}
-	e.request = requestOf(s.Pod())
-	e.ports = portsOf(s.Pod())
+	room := s.Takes()
+	e.request, e.ports = requestOf(room), portsOf(room)
 	return e
 }
 

@@ -31,7 +31,7 @@ func (l *Ledger) Resize(_ context.Context, s *pod.State) (pod.Facts, error) {
 		return nil, fmt.Errorf("%s: %s", reason, message)
 	}
 	e := newEntry(s)
-	e.request = requestOf(s.Spec.Asked)
+	e.request = requestOf(pod.RoomOf(s.Spec.Asked))
 	l.enter(e)
 	return pod.Facts{pod.Resized{Asked: s.Spec.Asked, At: time.Now()}}, nil
 }
@@ -47,7 +47,7 @@ func (l *Ledger) resizable(s *pod.State) (ok bool, reason, message string) {
 	if l.node.Swaps != nil && l.node.swapsDiffer(s.Pod(), asked) {
 		return false, v1.PodReasonInfeasible, "In-place resize of containers with swap is not supported."
 	}
-	want := requestOf(asked)
+	want := requestOf(pod.RoomOf(asked))
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if have, known := l.node.allocatable[name]; known && want[name] > have {
 			return false, v1.PodReasonInfeasible, fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, want[name], have)

@@ -70,6 +70,29 @@ func TestAPodThatGetsSmallerMakesRoom(t *testing.T) {
 	})
 }
 
+func TestPodsKeepTheirRoomWhileNobodyTellsTheirSpecs(t *testing.T) {
+	scenario(t, setup{sim: crisim.Config{Images: here1}, served: true}, func(n *node) {
+		port := func(c *v1.Container) { c.Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 80}} }
+		n.apply(manifest("big", container("web", "app:1", cpu("3"), port)))
+		n.untilRuns(3*time.Second, "big", "web")
+		n.pass(2 * time.Second)
+		n.kill()
+		n.server.away = true
+		n.write("much", manifest("much", container("web", "app:1", cpu("2"))))
+		n.write("port", manifest("port", container("web", "app:1", port)))
+		n.write("fits", manifest("fits", container("web", "app:1", cpu("1"))))
+		n.start()
+		n.untilRuns(3*time.Second, "fits", "web")
+		n.pass(3 * time.Second)
+		for name, reason := range map[string]string{"much": "OutOfcpu", "port": "NodePorts"} {
+			phase, why, _ := n.judgement(name)
+			require.Equal(n, v1.PodFailed, phase, name)
+			require.Equal(n, reason, why)
+		}
+		require.True(n, n.runs("big", "web"))
+	})
+}
+
 func TestAddressOfAFinishedJobOutlivesTheAgent(t *testing.T) {
 	scenario(t, setup{sim: crisim.Config{Images: here1}}, func(n *node) {
 		n.write("s", manifest("s", restart(v1.RestartPolicyNever), does(`{"web":{"exit":{"after":"2s"}}}`)))

@@ -21,6 +21,7 @@ import (
 type server struct {
 	mu      sync.Mutex
 	pods    map[types.UID]*pod.Spec
+	away    bool          // it does not answer an agent that starts
 	changed chan struct{} // capacity 1: one token stands for any number of changes
 }
 
@@ -35,6 +36,10 @@ func (*server) Name() string { return pod.SourceAPI }
 
 // Run implements pipeline.Source.
 func (s *server) Run(ctx context.Context, emit func(stages.Event)) error {
+	if s.isAway() {
+		<-ctx.Done()
+		return nil
+	}
 	s.tell(emit)
 	emit(stages.Event{Topic: pipeline.Synced(s.Name()), Source: s.Name(), Seen: time.Now()})
 	for {
@@ -45,6 +50,12 @@ func (s *server) Run(ctx context.Context, emit func(stages.Event)) error {
 			s.tell(emit)
 		}
 	}
+}
+
+func (s *server) isAway() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.away
 }
 
 func (s *server) tell(emit func(stages.Event)) {
