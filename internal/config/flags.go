@@ -24,8 +24,8 @@ type Flags struct {
 	// HostnameOverride (--hostname-override) is the node name.
 	HostnameOverride string
 	// PrepareHost (--prepare-host, by default true) lets the agent set what
-	// pods need of the machine: parameters of the kernel and the mount
-	// propagation of RootDir.
+	// pods need of the machine before there are any: parameters of the kernel,
+	// the mount propagation of RootDir, the cgroup above all pods.
 	PrepareHost bool
 	// Kubeconfig (--kubeconfig) is refused: there is no API server source yet.
 	Kubeconfig string

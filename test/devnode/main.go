@@ -23,6 +23,9 @@ func Main(m interface{ Run() int }, cfg Config, use func(*Node)) int {
 	}
 	dir, err := os.MkdirTemp("", "flowlet")
 	if err == nil {
+		err = os.Chmod(dir, 0o711) // root of a user namespace has to get through
+	}
+	if err == nil {
 		err = private.SweepStale(filepath.Join(os.TempDir(), "flowlet*"))
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -49,7 +50,7 @@ func (c *cgroups) Ensure(ctx context.Context, p *v1.Pod) error {
 		return err
 	}
 	if err := c.ensureNode(ctx, m); err != nil {
-		return err
+		c.log.Warn("limits on all pods together are not in place; it is tried again", "error", err) // no reason to hold up a pod
 	}
 	c.follow(ctx, m, p, "")
 	return m.Ensure(ctx, p)
@@ -189,6 +190,33 @@ func (c *cgroups) ensureNode(ctx context.Context, m *cgroup.Manager) error {
 		return err
 	}
 	c.node = true
+	return nil
+}
+
+// enforce makes the node's own cgroups, or brings them up to date, when the
+// agent starts, and tries again until it is done.
+func (c *cgroups) enforce(ctx context.Context) error {
+	b := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Second), backoff.WithMaxInterval(time.Minute),
+		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
+	told := false
+	try := func() error {
+		m, err := c.manager(ctx)
+		if err == nil {
+			err = c.ensureNode(ctx, m)
+		}
+		if err != nil && !told && m != nil { // a runtime that is away is told elsewhere
+			told = true
+			c.log.Warn("limits on all pods together are not in place; it is tried again", "error", err)
+		}
+		return err
+	}
+	if err := backoff.Retry(try, backoff.WithContext(b, ctx)); err != nil {
+		return nil //nolint:nilerr // the agent ends
+	}
+	if c.config.EnforcesPods() {
+		c.log.Info("updated the limits on all pods together", "allocatable", c.allocatable)
+	}
 	return nil
 }
 

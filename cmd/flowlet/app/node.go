@@ -111,6 +111,7 @@ func maxPods(k *kubeletconfig.KubeletConfiguration) int64 {
 // machine adds the parts that change the machine.
 func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList) {
 	cgroups := &cgroups{config: d.config, runtime: d.runtime, tree: tree, allocatable: allocatable, log: d.log}
+	d.cgroups = cgroups
 	cgroups.pods = func() []*v1.Pod { return d.agent.roomy() }
 	vc := volume.Config{
 		RootDir: d.config.RootDir, LogRoot: d.config.Kubelet.PodLogsDir, Mounter: volume.Syscalls{},

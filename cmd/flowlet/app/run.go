@@ -63,6 +63,7 @@ type daemon struct {
 	healthz  net.Listener
 	traces   *traces
 	closers  []func() error
+	cgroups  *cgroups // nil where nothing of the machine is touched
 }
 
 func (d *daemon) close() {
@@ -192,6 +193,9 @@ func (d *daemon) run(ctx context.Context) error {
 	p.Go(d.watchPolicy)
 	p.Go(d.traces.run)
 	p.Go(d.notifySystemd)
+	if d.cgroups != nil && d.config.PrepareHost {
+		p.Go(d.cgroups.enforce)
+	}
 	d.ready()
 	err := p.Wait()
 	stopSim(errors.New("the agent has ended"))
