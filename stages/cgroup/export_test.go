@@ -3,6 +3,7 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
+	"testing"
 
 	"github.com/opencontainers/cgroups"
 )
@@ -21,4 +22,14 @@ func (m *Manager) OnPlainFiles() {
 		}
 		return os.WriteFile(filepath.Join(path, "cgroup.controllers"), []byte("cpu memory pids hugetlb\n"), 0o600)
 	}
+}
+
+// SystemdUnit is what the library is given with the systemd driver, on a
+// machine with all controllers.
+func SystemdUnit(t *testing.T, v2 bool, v Values, components ...string) (slice, parent string, r *cgroups.Resources) {
+	t.Helper()
+	m := &Manager{tree: Tree{V2: v2, Mounts: map[string]string{"cpu": "/", "memory": "/", "pids": "/", "hugetlb": "/"}}}
+	l := &library{tree: m.tree, driver: Systemd}
+	parent, slice = Name(components).unit()
+	return slice, parent, l.resources(m.possible(v))
 }

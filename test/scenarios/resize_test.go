@@ -160,3 +160,30 @@ func TestResizeThatFailsGoesOnAndSaysSo(t *testing.T) {
 		n.until(5*time.Second, "it is told", func() bool { return n.condition("a", v1.PodResizeInProgress) == "-" })
 	})
 }
+
+// Whenever the agent is killed, the next one brings the resize to its end, and
+// no container is started anew.
+func TestResizeSurvivesTheAgent(t *testing.T) {
+	s := resizeSetup()
+	s.sim.Latency = someLatency()
+	for at := time.Duration(0); at <= 120*time.Millisecond; at += 5 * time.Millisecond {
+		scenario(t, s, func(n *node) {
+			n.write("a", resized("a", needs("1", "1Gi")))
+			n.untilRuns(5*time.Second, "a", "web")
+			n.pass(10 * time.Second) // until it is in the state file
+			n.write("a", resized("a", needs("2", "2Gi")))
+			n.pass(at)
+			n.kill()
+			n.pass(time.Second)
+			n.start()
+			n.until(time.Minute, "it has what it asks for", func() bool {
+				v, ok := n.view("a")
+				return ok && n.shares("a") == 2048 && v.State.Resize == nil && v.State.Spec != nil && v.State.Spec.Asked == nil
+			})
+			v, _ := n.view("a")
+			require.Equal(n, "2Gi", v.Status.ContainerStatuses[0].AllocatedResources.Memory().String())
+			require.Len(n, n.calls("a", "CreateContainer"), 1)
+			require.LessOrEqual(n, n.count("a", "UpdateContainerResources"), 2)
+		})
+	}
+}
