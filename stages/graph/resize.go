@@ -15,12 +15,13 @@ import (
 // resize gives a pod what its changed spec asks for, when there is room, and
 // then changes what runs. It comes after what is being stopped; a container
 // whose policy says so is stopped, and has the new resources when it is started
-// again. What the pod was given before is in its state file first.
-func (b *builder) resize(p *plan, record dag.ID, stops map[string]dag.ID) {
+// again. What runs has been seen, and what the pod was given before is in its
+// state file, first.
+func (b *builder) resize(p *plan, observe, record dag.ID, stops map[string]dag.ID) {
 	if b.s.Spec.Asked == nil && b.s.Resize == nil {
 		return
 	}
-	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindResize}, After: append(values(stops, b.names()), record), Owns: "resources", Class: "cgroup", Atomic: true}
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindResize}, Need: []dag.ID{observe}, After: append(values(stops, b.names()), record), Owns: "resources", Class: "cgroup", Atomic: true}
 	if asked := b.s.Spec.Asked; asked != nil {
 		b.allocate(n, asked)
 		return

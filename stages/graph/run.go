@@ -39,7 +39,7 @@ func (b *builder) run() {
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
-	b.resize(&p, record, stops)
+	b.resize(&p, observe, record, stops)
 	b.prune(&p, observe)
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }

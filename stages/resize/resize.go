@@ -171,9 +171,13 @@ func (r *Resizer) usage(ctx context.Context, id string) (int64, error) {
 	return 0, errors.New("the runtime does not tell")
 }
 
-// tell gives the runtime the sums of the pod, which some need.
+// tell gives the runtime the sums of the pod, which some need; without a
+// sandbox there is nothing to tell.
 func (r *Resizer) tell(ctx context.Context, sandbox string, p *v1.Pod) error {
 	o := resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
+	if sandbox == "" {
+		return nil
+	}
 	err := r.Runtime.UpdatePodSandboxResources(ctx, &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: sandbox,
 		Overhead:     crifact.LinuxResources(p.Spec.Overhead, p.Spec.Overhead, r.Period),
