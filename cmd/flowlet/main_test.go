@@ -82,7 +82,7 @@ func TestWrongCommandLines(t *testing.T) {
 func TestHelpNamesEveryCommand(t *testing.T) {
 	out, err := flowlet(t)
 	require.NoError(t, err)
-	for _, c := range []string{"run", "get", "why", "trace", "journal", "dag", "plan", "sim", "bench", "version"} {
+	for _, c := range []string{"run", "get", "why", "trace", "journal", "dag", "plan", "logs", "exec", "attach", "port-forward", "sim", "bench", "version"} {
 		require.Contains(t, out, "\n  "+c+" ")
 	}
 }

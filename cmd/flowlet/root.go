@@ -21,7 +21,8 @@ func root() *cobra.Command {
 		RunE:          help,
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), journalCommand(), planCommand(), simCommand(), benchCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), journalCommand(), planCommand(),
+		logsCommand(), execCommand(), attachCommand(), portForwardCommand(), simCommand(), benchCommand(), versionCommand())
 	return cmd
 }
 
@@ -49,8 +50,12 @@ type ask struct {
 }
 
 func (a *ask) flags(cmd *cobra.Command, outputs string) {
-	cmd.Flags().StringVar(&a.root, "root-dir", config.DefaultRootDir, "root directory of the agent that is asked")
+	a.rootFlag(cmd)
 	cmd.Flags().StringVarP(&a.output, "output", "o", "", "output: "+outputs+"; text when empty")
+}
+
+func (a *ask) rootFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.root, "root-dir", config.DefaultRootDir, "root directory of the agent that is asked")
 }
 
 func (a *ask) client() *server.Client { return server.NewClient(a.root) }
