@@ -86,8 +86,29 @@ func (c *computation) mounts(spec *v1.Container) []v1.VolumeMountStatus {
 
 // podResources fills what the pod as a whole was given.
 func (c *computation) podResources() {
+	if !asks(c.p) {
+		c.out.Resources = &v1.ResourceRequirements{}
+		return
+	}
 	o := resourcehelper.PodResourcesOptions{}
 	requests := resourcehelper.PodRequests(c.p, o)
 	c.out.AllocatedResources = requests
 	c.out.Resources = &v1.ResourceRequirements{Requests: requests, Limits: resourcehelper.PodLimits(c.p, o)}
+}
+
+// asks reports whether a pod asks for any resource: most of the steps of a
+// large node are about pods that do not.
+func asks(p *v1.Pod) bool {
+	some := func(r *v1.ResourceRequirements) bool { return r != nil && len(r.Requests)+len(r.Limits) > 0 }
+	if some(p.Spec.Resources) || len(p.Spec.Overhead) > 0 {
+		return true
+	}
+	for _, list := range [2][]v1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			if some(&list[i].Resources) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -69,6 +69,7 @@ func TestUserNamespace(t *testing.T) {
 	a := newAgent(t, node)
 	a.config["featureGates"] = map[string]bool{"ContainerStopSignals": true}
 	a.write("own.yaml", podOf("own", `hostUsers: false
+terminationGracePeriodSeconds: 2
 os: {name: linux}
 volumes: [{name: data, emptyDir: {}}]
 containers:
