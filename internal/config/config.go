@@ -94,6 +94,40 @@ func (c *Config) Reserved() corev1.ResourceList {
 	return out
 }
 
+// Part is a part of the machine that is no pod's and is held to what is
+// reserved for it.
+type Part struct {
+	Field    string // that names its cgroup
+	Cgroup   string
+	Reserved corev1.ResourceList // cpu alone where only that is enforced
+}
+
+// EnforcedParts returns the parts that enforceNodeAllocatable names.
+func (c *Config) EnforcedParts() []Part {
+	k := c.Kubelet
+	var out []Part
+	for _, part := range []struct {
+		key, field, cgroup string
+		reserved           map[string]string
+	}{
+		{"system-reserved", "systemReservedCgroup", k.SystemReservedCgroup, k.SystemReserved},
+		{"kube-reserved", "kubeReservedCgroup", k.KubeReservedCgroup, k.KubeReserved},
+	} {
+		all := slices.Contains(k.EnforceNodeAllocatable, part.key)
+		if !all && !slices.Contains(k.EnforceNodeAllocatable, part.key+"-compressible") {
+			continue
+		}
+		p := Part{Field: part.field, Cgroup: part.cgroup, Reserved: corev1.ResourceList{}}
+		for name, text := range part.reserved {
+			if all || name == string(corev1.ResourceCPU) {
+				p.Reserved[corev1.ResourceName(name)] = resource.MustParse(text) // Load has parsed it
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 // EnforcesPods reports whether all pods together are held to what is not
 // reserved (enforceNodeAllocatable has "pods").
 func (c *Config) EnforcesPods() bool {

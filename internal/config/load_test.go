@@ -255,6 +255,19 @@ func TestNodeNameMustBeAName(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(err), "\n")
 }
 
+func TestPartsOfTheMachineThatAreLimited(t *testing.T) {
+	c := load(t, nil, "--system-reserved=cpu=100m,memory=1Gi", "--kube-reserved=cpu=1,memory=2Gi",
+		"--system-reserved-cgroup=/system.slice", "--kube-reserved-cgroup=/kube", "--enforce-node-allocatable=pods,system-reserved,kube-reserved-compressible")
+	parts := c.EnforcedParts()
+	require.Len(t, parts, 2)
+	require.Equal(t, "/system.slice", parts[0].Cgroup)
+	require.Equal(t, "1Gi", parts[0].Reserved.Memory().String())
+	require.Equal(t, "/kube", parts[1].Cgroup)
+	require.Equal(t, "1", parts[1].Reserved.Cpu().String())
+	require.Len(t, parts[1].Reserved, 1, "only what can be squeezed")
+	require.Empty(t, load(t, nil).EnforcedParts())
+}
+
 func TestReserved(t *testing.T) {
 	c := load(t, nil, "--system-reserved=cpu=100m,pid=10", "--kube-reserved=cpu=1,memory=1Gi")
 	r := c.Reserved()

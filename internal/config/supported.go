@@ -17,6 +17,7 @@ const (
 		memorySwap.swapBehavior memoryThrottlingFactor memoryReservationPolicy
 		userNamespaces.idsPerPod
 		oomScoreAdj protectKernelDefaults singleProcessOOMKill allowedUnsafeSysctls
+		systemReservedCgroup kubeReservedCgroup
 		maxPods podsPerCore systemReserved kubeReserved enforceNodeAllocatable
 		clusterDNS clusterDomain resolvConf
 		serializeImagePulls maxParallelImagePulls registryPullQPS registryBurst
@@ -61,7 +62,7 @@ const (
 		cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 		memoryManagerPolicy reservedMemory
 		topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions
-		qosReserved reservedSystemCPUs systemReservedCgroup kubeReservedCgroup
+		qosReserved reservedSystemCPUs
 		maxOpenFiles contentType kubeAPIQPS kubeAPIBurst
 		kernelMemcgNotification
 		enableControllerAttachDetach makeIPTablesUtilChains

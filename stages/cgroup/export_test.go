@@ -14,6 +14,9 @@ var PodUID = podUID
 // Reserve makes the manager protect requested memory.
 func (m *Manager) Reserve() { m.config.Limits.Memory = MemoryQoS{On: true, Tiered: true} }
 
+// Existing reads a name from a driver's spelling.
+var Existing = existing
+
 // OnPlainFiles makes directories of cgroup v2 without the kernel.
 func (m *Manager) OnPlainFiles() {
 	m.kernel.(*library).makeV2 = func(path string, _ *cgroups.Cgroup) error {

@@ -186,7 +186,13 @@ func (c *cgroups) ensureNode(ctx context.Context, m *cgroup.Manager) error {
 	if c.node {
 		return nil
 	}
-	if err := m.EnsureNode(ctx); err != nil {
+	errs := []error{m.EnsureNode(ctx)}
+	for _, part := range c.config.EnforcedParts() {
+		if err := m.LimitReserved(ctx, part.Cgroup, cgroup.NodeValues(part.Reserved)); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", part.Field, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	c.node = true
