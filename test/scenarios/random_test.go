@@ -114,7 +114,8 @@ func (c *chaos) something() string {
 	}
 }
 
-// version writes the manifest of a pod as it is now. Pod b has a fixed UID.
+// version writes the manifest of a pod as it is now. Pod b has a fixed UID, and
+// of pod c all containers start anew, twice.
 func (c *chaos) version(name string) string {
 	v := strconv.Itoa(c.want[name])
 	parts := []part{
@@ -122,8 +123,17 @@ func (c *chaos) version(name string) string {
 		container("a", "app:1", args(v), mount("v")), container("b", "app:"+v, args(v)),
 		does(`{"i":{"exit":{"after":"300ms"}},"b":{"term":{"ignore":true}}}`),
 	}
-	if name == "b" {
+	switch name {
+	case "b":
 		parts = append(parts, uid("u-b"))
+	case "c":
+		gang := func(p *v1.Pod) {
+			c, always := &p.Spec.Containers[1], v1.ContainerRestartPolicyAlways
+			onExit(42, v1.ContainerRestartRuleActionRestartAllContainers)(c)
+			c.RestartPolicy = &always // what else ends it is no end
+		}
+		parts = append(parts, gang,
+			does(`{"i":{"exit":{"after":"300ms"}},"b":[{"exit":{"after":"20s","code":42}},{"exit":{"code":42}},{"term":{"ignore":true}}]}`))
 	}
 	return manifest(name, parts...)
 }
