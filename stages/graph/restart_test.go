@@ -112,3 +112,16 @@ func waits(s *pod.State, kind, of string) []dag.ID {
 	memo, _, _, _ := dag.Decide(now, nil, g)
 	return memo[dag.ID{Kind: kind, Of: of}].On
 }
+
+func TestAContainerThatWasResetAndIsThereIsStopped(t *testing.T) {
+	shown := func(began time.Time, list ...pod.Container) pod.Change {
+		sb := pod.Sandbox{ID: "s0", Ready: true, IPs: []string{"10.0.0.1"}, Detailed: true}
+		return pod.Observed{Began: began, Ended: began, Sandboxes: []pod.Sandbox{sb}, Containers: list}
+	}
+	d := pod.Container{ID: "d-0", Name: "d", SandboxID: "s0", State: pod.Running, Detailed: true}
+	s := fold(aPod(restartsAll), admitted, shown(now.Add(-9*time.Second), d), shown(now.Add(-8*time.Second)), pod.Reset{IDs: []string{"d-0"}},
+		shown(now.Add(-7*time.Second), d))
+	got := look(s, world{})
+	require.Equal(t, "queued: stop d-0: all containers of the pod were restarted", got["stop[d]"])
+	require.Equal(t, "waiting: start attempt 1", got["container[d]"])
+}

@@ -35,7 +35,10 @@ func (b *builder) run() {
 	record := b.record()
 	restart := b.restartAll(&p, record, append(values(stops, b.names()), observe))
 
-	inputs := inputs{after: deadline, restart: restart, record: record, places: []dag.ID{cgroup, dirs}, sandbox: sandbox, volumes: volumes, images: images, stops: stops}
+	inputs := inputs{
+		after: deadline, restart: restart, record: record, places: []dag.ID{cgroup, dirs}, sandbox: sandbox,
+		volumes: volumes, images: images, stops: stops,
+	}
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
@@ -188,6 +191,8 @@ func (b *builder) unwanted(p *plan, name string) stop {
 			return stop{c: c, why: "not in the pod's spec"}
 		case p.restarting() && spec != nil:
 			return p.anew(c)
+		case c.Reset: // it was taken for removed
+			return stop{c: c, why: "all containers of the pod were restarted"}
 		case !p.usable || c.SandboxID != p.sandbox.ID:
 			return stop{c: c, why: "its sandbox is not usable"}
 		case c.ID != newest.ID:
