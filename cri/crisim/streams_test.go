@@ -71,13 +71,15 @@ func TestExecPrograms(t *testing.T) {
 		out, err    string
 		code        int
 	}{
-		"echo":             {command: "echo a b", out: "a b\n"},
-		"cat":              {command: "cat", in: "typed\n", out: "typed\n"},
-		"exit":             {command: "exit 3", code: 3},
-		"exit what":        {command: "exit what", code: 1, err: "strconv.ParseInt: parsing \"what\": invalid syntax\n"},
-		"sleep":            {command: "sleep 1ms"},
-		"something else":   {command: "/bin/true x"},
-		"as the script is": {command: "scripted", out: "out", err: "err", code: 4},
+		"echo":                {command: "echo a b", out: "a b\n"},
+		"cat":                 {command: "cat", in: "typed\n", out: "typed\n"},
+		"exit":                {command: "exit 3", code: 3},
+		"exit what":           {command: "exit what", code: 1, err: "strconv.ParseInt: parsing \"what\": invalid syntax\n"},
+		"sleep":               {command: "sleep 1ms"},
+		"sleep for how long?": {command: "sleep x", code: 1, err: "time: invalid duration \"x\"\n"},
+		"size of nothing":     {command: "size", code: 1, err: "there is no terminal\n"},
+		"something else":      {command: "/bin/true x"},
+		"as the script is":    {command: "scripted", out: "out", err: "err", code: 4},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

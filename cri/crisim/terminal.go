@@ -3,6 +3,7 @@ package crisim
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -46,6 +47,9 @@ type terminal struct {
 
 // program is echo, cat, size, sleep or exit; anything else ends at once with code 0.
 func program(ctx context.Context, cmd []string, t terminal) error {
+	if len(cmd) == 0 {
+		return errors.New("there is no command")
+	}
 	name, args := cmd[0], cmd[1:]
 	switch name {
 	case "echo":
@@ -55,6 +59,10 @@ func program(ctx context.Context, cmd []string, t terminal) error {
 			_, _ = io.Copy(t.out, t.in)
 		}
 	case "size":
+		if t.resize == nil {
+			write(t.err, "there is no terminal\n")
+			return exited(1)
+		}
 		select {
 		case s := <-t.resize:
 			write(t.out, fmt.Sprintf("%d %d\n", s.Height, s.Width))

@@ -16,9 +16,10 @@ import (
 
 // logFile is the log of one container.
 type logFile struct {
-	key  pod.Key
-	id   string // empty: of a container that the runtime has not told of yet
-	path string
+	key       pod.Key
+	container string
+	id        string // empty: of one that the runtime had not told of yet
+	path      string
 }
 
 // hasContainer reports whether the pod has, or had, a container of that name.
@@ -40,7 +41,7 @@ func hasContainer(v podstore.View, name string) bool {
 func (a *API) find(v podstore.View, name string, previous bool) (logFile, error) {
 	if len(v.State.Containers) == 0 { // nothing was heard of the runtime yet, or there never was a container
 		if path, ok := a.newestFile(v, name, previous); ok {
-			return logFile{key: v.Key, path: path}, nil
+			return logFile{key: v.Key, container: name, path: path}, nil
 		}
 	}
 	id, err := idOf(v, name, previous)
@@ -55,7 +56,7 @@ func (a *API) find(v podstore.View, name string, previous bool) (logFile, error)
 	if path == "" {
 		return logFile{}, fmt.Errorf("unable to retrieve container logs for %s", id)
 	}
-	return logFile{key: v.Key, id: id, path: path}, nil
+	return logFile{key: v.Key, container: name, id: id, path: path}, nil
 }
 
 // idOf decides by the container's status, as the kubelet does.

@@ -113,15 +113,27 @@ type follower struct {
 	log logFile
 }
 
-// ContainerStatus implements internalapi.RuntimeService. What the agent does
-// not know yet counts as running.
+// ContainerStatus implements internalapi.RuntimeService.
 func (f follower) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
 	state := runtimeapi.ContainerState_CONTAINER_EXITED
-	if v, ok := f.a.Store.Get(f.log.key); ok {
-		c, known := byID(v.State, f.log.id)
-		if (known && !c.Gone && c.State != pod.Exited) || (f.log.id == "" && !v.State.HasRemains()) {
-			state = runtimeapi.ContainerState_CONTAINER_RUNNING
-		}
+	if f.running() {
+		state = runtimeapi.ContainerState_CONTAINER_RUNNING
 	}
 	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{State: state}}, nil
+}
+
+// running reports whether more may be logged. A container that the runtime
+// has not told of yet may run.
+func (f follower) running() bool {
+	v, ok := f.a.Store.Get(f.log.key)
+	if !ok {
+		return false
+	}
+	c, known := byID(v.State, f.log.id)
+	if f.log.id == "" {
+		if c, known = v.State.Newest(f.log.container); !known {
+			return true
+		}
+	}
+	return known && !c.Gone && c.State != pod.Exited
 }

@@ -269,6 +269,33 @@ func TestFollowOfWhatHasEnded(t *testing.T) {
 	require.Equal(t, "two\n", string(text))
 }
 
+func TestFollowOfWhatTheRuntimeHasNotToldOf(t *testing.T) {
+	n := newNode(t).serve()
+	n.logFile("a", 0, number(1))
+	n.web(func(*podstore.View, *pod.State) {})
+	lines := n.follow(t.Context(), "follow=true")
+	require.Equal(t, "line 1", <-lines)
+	n.logFile("a", 0, number(2))
+	require.Equal(t, "line 2", <-lines)
+	n.started("c0", 0, pod.Running)
+	n.logFile("a", 0, number(3))
+	require.Equal(t, "line 3", <-lines)
+	n.started("c0", 0, pod.Exited)
+	_, open := <-lines
+	require.False(t, open, "the log ends with the container")
+}
+
+func TestFollowEndsWithThePod(t *testing.T) {
+	n := newNode(t).serve()
+	n.logFile("a", 0, line1)
+	n.started("c0", 0, pod.Running)
+	lines := n.follow(t.Context(), "follow=true")
+	require.Equal(t, "one", <-lines)
+	n.store.Delete("u1")
+	_, open := <-lines
+	require.False(t, open)
+}
+
 func TestFollowEndsWithTheClient(t *testing.T) {
 	n := newNode(t).serve()
 	n.logFile("a", 0, line1)

@@ -42,7 +42,8 @@ type node struct {
 	logs   string
 	root   string
 	client *remote.Client
-	active atomic.Int32 // requests that are being answered
+	wrap   func(http.Handler) http.Handler // optional
+	active atomic.Int32                    // requests that are being answered
 	stop   context.CancelCauseFunc
 	ended  chan error
 }
@@ -73,6 +74,9 @@ func (n *node) serve() *node {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(n.Context()))
 	n.stop = cancel
 	h := n.api.Handler()
+	if n.wrap != nil {
+		h = n.wrap(h)
+	}
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.active.Add(1)
 		defer n.active.Add(-1)

@@ -109,6 +109,26 @@ func TestExecWithEachProtocol(t *testing.T) {
 	}
 }
 
+// Between client and agent there may be somebody who does not let WebSocket through.
+func TestTheClientFallsBackToSPDY(t *testing.T) {
+	n := newNode(t)
+	n.onSim()
+	n.wrap = func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Sec-Websocket-Key") != "" {
+				http.Error(w, "not here", http.StatusForbidden)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+	n.serve()
+	var out bytes.Buffer
+	require.NoError(t, n.client.Exec(t.Context(), target, []string{"cat"}, remotecommand.StreamOptions{Stdin: strings.NewReader("typed"), Stdout: &out}))
+	require.Equal(t, "typed", out.String())
+	n.forwards()
+}
+
 func TestAttach(t *testing.T) {
 	n := newNode(t)
 	sim := n.onSim()
@@ -212,6 +232,13 @@ func TestPortForward(t *testing.T) {
 	n := newNode(t)
 	n.onSim()
 	n.serve()
+	n.forwards()
+}
+
+// forwards sends something through forwarded ports.
+func (n *node) forwards() {
+	t := n.T
+	t.Helper()
 	out, in := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
