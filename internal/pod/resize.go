@@ -158,7 +158,7 @@ type Resized struct {
 }
 
 func (c Resized) apply(s *State) {
-	if s.Spec == nil || s.Spec.Asked != c.Asked || s.Allocation == nil {
+	if c.Asked == nil || s.Spec == nil || s.Spec.Asked != c.Asked || s.Allocation == nil {
 		return // it asks for something else by now
 	}
 	r := &Resize{At: c.At, From: *s.Allocation, Pod: true, Left: map[string]string{}}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/flowlet/flowlet/internal/pod"
 )
@@ -157,4 +158,40 @@ func TestMustRestart(t *testing.T) {
 	require.True(t, r.MustRestart(c, to(pod.Amounts{CPULimit: 1, MemoryLimit: 1, MemoryRequest: 1})))
 	c.ResizePolicy = nil
 	require.False(t, r.MustRestart(c, to(pod.Amounts{MemoryLimit: 2})))
+}
+
+// Whatever happens in whatever order: a pod runs with what it was given, and
+// what it asks for is kept beside that exactly while it is something else.
+func TestAllocationAndSpecNeverDisagree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SampledFrom([]string{"1", "2", "3"})
+		s := folded(wants(sized(sizes.Draw(t, "first"))), pod.Admitted{At: time.Unix(2, 0)})
+		asked := cpuOf(s.Pod())
+		for i := range rapid.IntRange(1, 20).Draw(t, "steps") {
+			at := time.Unix(int64(10+i), 0)
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				asked = sizes.Draw(t, "asks")
+				s, _ = pod.Fold(s, wants(sized(asked)))
+			case 1:
+				s, _ = pod.Fold(s, pod.Resized{Asked: s.Spec.Asked, At: at})
+			case 2:
+				s, _ = pod.Fold(s, runs("web", rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "id"), rapid.SampledFrom([]pod.ContainerState{pod.Running, pod.Exited}).Draw(t, "state")))
+			case 3:
+				if r := s.Resize; r != nil {
+					s, _ = pod.Fold(s, pod.StageEnded{Facts: pod.Facts{pod.Actuated{At: r.At, Name: "web", ID: r.Left["web"]}, pod.Actuated{At: r.At}}})
+				}
+			case 4:
+				s = folded(pod.Restored{Record: pod.RecordOf(s)}, wants(sized(asked)))
+			}
+			require.Equal(t, pod.AllocationOf(s.Pod()), s.Allocation)
+			require.Equal(t, asked != cpuOf(s.Pod()), s.Spec.Asked != nil)
+			if s.Spec.Asked != nil {
+				require.Equal(t, asked, cpuOf(s.Spec.Asked))
+			}
+			if r := s.Resize; r != nil {
+				require.True(t, r.Pod || len(r.Left) > 0, "a resize that is done is over")
+			}
+		}
+	})
 }

@@ -162,3 +162,17 @@ func TestHealthz(t *testing.T) {
 		})
 	}
 }
+
+func TestPodIsShownAsItIsAskedFor(t *testing.T) {
+	a := agent()
+	before, _ := a.Store.Get("u1")
+	state, spec := *before.State, *before.State.Spec
+	spec.Asked = spec.Pod.DeepCopy()
+	spec.Asked.Spec.Hostname = "asked"
+	state.Spec, before.State = &spec, &state
+	a.Store.Put(before)
+	_, body := ask(a, http.MethodGet, "/v1/pod?pod=web", "")
+	var d server.Detail
+	require.NoError(t, json.Unmarshal([]byte(body), &d))
+	require.Equal(t, "asked", d.Pod.Spec.Hostname, "what it was given is in the status")
+}

@@ -24,7 +24,11 @@ const (
 func (a *Agent) pod(v podstore.View) *v1.Pod {
 	id := v.State.Identity
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: id.Name, Namespace: id.Namespace, UID: id.UID}}
-	if spec := v.State.Pod(); spec != nil {
+	spec := v.State.Pod()
+	if s := v.State.Spec; s != nil && s.Asked != nil {
+		spec = s.Asked // what it was given is in the status
+	}
+	if spec != nil {
 		p = spec.DeepCopy()
 	}
 	p.APIVersion, p.Kind = "v1", "Pod"

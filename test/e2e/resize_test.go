@@ -24,6 +24,7 @@ func TestResizeInPlace(t *testing.T) {
 	}
 	a := newAgent(t, node)
 	a.write("resized.yaml", spec("{requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 500m, memory: 64Mi}}"))
+	began := time.Now()
 	a.start()
 	before := a.untilPod("resized", "is ready", isReady)
 	tree, err := cgroup.Detect()
@@ -36,7 +37,7 @@ func TestResizeInPlace(t *testing.T) {
 		"{requests: {cpu: 200m, memory: 32Mi}, limits: {cpu: 750m, memory: 128Mi}}": {204, 75000, 128 << 20},
 		"{requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 250m, memory: 48Mi}}":  {102, 25000, 48 << 20},
 	} {
-		t.Logf("at %s: resize to %s", time.Now().Format(time.TimeOnly), resources)
+		t.Logf("%s: resize to %s", time.Since(began), resources)
 		a.write("resized.yaml", spec(resources))
 		p := a.untilPod("resized", "is resized to "+resources, func(p *v1.Pod) bool {
 			st := status(p, "main")
@@ -53,6 +54,7 @@ func TestResizeInPlace(t *testing.T) {
 		c := condition(p, v1.PodResizePending)
 		return c != nil && c.Reason == v1.PodReasonInfeasible
 	})
+	t.Logf("%s: done", time.Since(began))
 }
 
 func condition(p *v1.Pod, kind v1.PodConditionType) *v1.PodCondition {
