@@ -5,6 +5,7 @@
 package stages
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -136,13 +137,16 @@ func (d *Domain) Topic(ev Event) {
 const (
 	firstPriority   = graph.EndingPriority
 	runningPriority = firstPriority - 1
+	// Chores come after all pods: one that asks whether a pod is known has to
+	// find it when its source has told of it.
+	chorePriority = math.MinInt
 )
 
 // Priority orders pods that are to be stepped.
 func (d *Domain) Priority(_ pod.Key, s *pod.State) int {
 	switch {
 	case s.Chore != nil:
-		return 0
+		return chorePriority
 	case s.Phase >= pod.Finishing || s.Spec == nil:
 		return firstPriority
 	case s.Admission.Done:

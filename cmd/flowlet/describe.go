@@ -143,13 +143,24 @@ func choresText(now time.Time, chores []server.Chore) string {
 			if !c.Ended.IsZero() {
 				ended = duration.HumanDuration(now.Sub(c.Ended)) + " ago"
 			}
-			fmt.Fprintf(w, "%s\t%s ago\t%s\t%s\t%s\n", c.Name, duration.HumanDuration(now.Sub(c.Asked)), c.Why, ended, or(strings.Join(c.Doing, ", "), "-"))
+			fmt.Fprintf(w, "%s\t%s ago\t%s\t%s\t%s\n", c.Name, duration.HumanDuration(now.Sub(c.Asked)), c.Why, ended, doing(c.Doing))
 			for _, e := range c.Errors {
 				fmt.Fprintf(&errs, "%s: %s\n", c.Name, e)
 			}
 		}
 	})
 	return text + errs.String()
+}
+
+func doing(stages []string) string {
+	const most = 3
+	switch n := len(stages); {
+	case n == 0:
+		return "-"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(stages[:most], ", "), n-most)
+	}
+	return strings.Join(stages, ", ")
 }
 
 // runtimeText names the runtime, once it has said what it is.

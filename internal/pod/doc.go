@@ -31,6 +31,9 @@ func (k Key) IsChore() bool { return strings.HasPrefix(string(k), choreNamespace
 // ChoreName returns the name of a node chore; only for keys of chores.
 func (k Key) ChoreName() string { return strings.TrimPrefix(string(k), choreNamespace+"/") }
 
+// Object names something of the pod that stages change, for the engine.
+func (k Key) Object(what string) string { return string(k) + "/" + what }
+
 // UID returns the pod's UID; only for keys of pods.
 func (k Key) UID() types.UID { return types.UID(k) }
 

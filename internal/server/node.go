@@ -79,16 +79,25 @@ type Chore struct {
 	Errors []string  `json:"errors,omitempty"` // of stages that failed and are tried again
 }
 
+// shownErrors is how many errors of a chore are named.
+const shownErrors = 8
+
 func choreOf(v podstore.View) Chore {
+	failed := 0
 	s := v.State.Chore
 	c := Chore{Name: string(v.Key), Asked: s.At, Why: s.Why, Ended: s.Ended}
 	for _, id := range slices.SortedFunc(maps.Keys(v.Memo), func(a, b dag.ID) int { return cmp.Compare(a.String(), b.String()) }) {
 		switch e := v.Memo[id]; {
 		case e.State == dag.Failed:
-			c.Errors = append(c.Errors, fmt.Sprintf("%s: %v", id, e.Err))
+			if failed++; failed <= shownErrors {
+				c.Errors = append(c.Errors, fmt.Sprintf("%s: %v", id, e.Err))
+			}
 		case e.State != dag.Done && e.Key != (dag.Key{}):
 			c.Doing = append(c.Doing, id.String())
 		}
+	}
+	if failed > shownErrors {
+		c.Errors = append(c.Errors, fmt.Sprintf("and %d more", failed-shownErrors))
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func (b *builder) node(n dag.Node[pod.Facts], do run) dag.ID {
 		n.Class = n.ID.Kind
 	}
 	if n.Owns != "" {
-		n.Owns = string(b.s.UID()) + "/" + n.Owns
+		n.Owns = pod.KeyOf(b.s.UID()).Object(n.Owns)
 	}
 	if b.work != nil {
 		n.Run = do

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -159,24 +160,34 @@ func (d *Dirs) logDirs(uid types.UID) ([]string, error) {
 	return out, nil
 }
 
-// PodUIDs lists the pods that have a directory, sorted.
+// PodUIDs lists the pods that have a directory, of their own or for logs,
+// sorted. What does not look like a UID is none.
 func (d *Dirs) PodUIDs() ([]types.UID, error) {
-	entries, err := os.ReadDir(d.pods())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	own, err := subdirs(d.pods())
 	if err != nil {
 		return nil, fmt.Errorf("listing the directories of pods: %w", err)
 	}
+	logs, err := subdirs(d.LogRoot)
+	if err != nil {
+		return nil, fmt.Errorf("listing the directories of pods' logs: %w", err)
+	}
+	for _, name := range logs {
+		if parts := strings.SplitN(name, "_", 3); len(parts) == 3 {
+			own = append(own, parts[2])
+		}
+	}
 	var out []types.UID
-	for _, e := range entries {
-		if e.IsDir() {
-			out = append(out, types.UID(e.Name()))
+	for _, name := range own {
+		if plainUID.MatchString(name) {
+			out = append(out, types.UID(name))
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return slices.Compact(out), nil
 }
+
+// plainUID is what UIDs are made of; not "lost+found".
+var plainUID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 
 // LogDir returns the pod's log directory, as the runtime is told.
 func (d *Dirs) LogDir(p *corev1.Pod) (string, error) {

@@ -121,6 +121,9 @@ func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 // its spec says, each after the mounts of its parts. One that cannot be undone
 // does not keep the others.
 func (s *Volumes) Unmount(ctx context.Context, state *pod.State) error {
+	if err := s.notCovered(state.UID()); err != nil {
+		return fmt.Errorf("volumes of pod %s: %w", state.FullName(), err)
+	}
 	errs, stuck := s.undoSubPaths(ctx, state)
 	left, err := s.Found(state.UID())
 	if err != nil {
@@ -167,6 +170,31 @@ func (s *Volumes) undo(uid types.UID, f Found) error {
 	return removeTree(f.Path, s.Mounter)
 }
 
+// notCovered fails when something is mounted over the pod's directory, or over
+// one that holds its volumes: what is there then may be anybody's.
+func (s *Volumes) notCovered(uid types.UID) error {
+	own, err := s.pod(uid)
+	if err != nil {
+		return err
+	}
+	mounts, err := mountsBelow(own, s.Mounter)
+	if err != nil {
+		return err
+	}
+	depth := map[string]int{"volumes": 3, "plugins": 3, "volume-subpaths": 4} // of what may be a mount
+	for _, m := range mounts {
+		rel, err := filepath.Rel(realPath(own), m)
+		if err != nil {
+			return err
+		}
+		parts := strings.Split(rel, "/")
+		if rel == "." || len(parts) < depth[parts[0]] {
+			return fmt.Errorf("nothing is undone: something that is no volume is mounted at %s; unmount it by hand", m)
+		}
+	}
+	return nil
+}
+
 // Found lists the volumes of a UID that are on the disk, sorted by plugin and
 // name.
 func (s *Volumes) Found(uid types.UID) ([]Found, error) { return found(s.layout, uid) }
@@ -200,7 +228,7 @@ func subdirs(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for volumes: %w", err)
+		return nil, fmt.Errorf("looking for what is in %s: %w", dir, err)
 	}
 	var out []string
 	for _, e := range entries {

@@ -47,6 +47,7 @@ type setup struct {
 	noFiles    bool        // the agent has no source of manifests
 	served     bool        // the agent has another source of pods, the server
 	idle       bool        // the agent is not started
+	leftovers  *leftovers  // what is on the machine of pods
 	logs       string      // directory of containers' logs, which are written and rotated; empty: none are
 	evicts     bool        // the node is measured: 64 Gi of memory, 100 Gi of disk
 	configure  func(c *config.Config)
@@ -181,6 +182,9 @@ func (n *node) machine() app.Node {
 			{Signal: evict.MemoryAvailable, Value: evict.Value{Part: 0.1}},
 			{Signal: evict.NodeFsAvailable, Value: evict.Value{Part: 0.1}},
 		}
+	}
+	if l := n.leftovers; l != nil {
+		m.Orphans = &chores.OrphanConfig{Dirs: l, Volumes: l, Cgroups: cgroupsLeft{l}}
 	}
 	if n.logs != "" {
 		m.Sandbox.LogRoot = n.logs

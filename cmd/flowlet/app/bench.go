@@ -83,6 +83,7 @@ func (b BenchAgents) node(simulated bool, client *cri.Client) (*config.Config, N
 	}
 	node, err := d.node()
 	node.Container.LinkDir = ""
+	node.Orphans = nil // others may have pods on this machine
 	return c, node, err
 }
 

@@ -113,6 +113,15 @@ func (c *cgroups) Remove(ctx context.Context, s *pod.State) error {
 	return nil
 }
 
+// PodUIDs lists the pods that have a cgroup.
+func (c *cgroups) PodUIDs(ctx context.Context) ([]types.UID, error) {
+	m, err := c.manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.PodUIDs()
+}
+
 // ParentFor names the pod's cgroup in the driver's spelling; empty before the
 // first Ensure.
 func (c *cgroups) ParentFor(p *v1.Pod) string {

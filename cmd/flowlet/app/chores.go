@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flowlet/flowlet/internal/config"
 	"github.com/flowlet/flowlet/internal/pod"
@@ -18,6 +19,12 @@ func (a *Agent) chores(p Parts) []node.Chore {
 	out := a.reclaimers(p)
 	if p.Node.Logs != nil {
 		out = append(out, node.NewLogs(*p.Node.Logs, p.Runtime, a.logs))
+	}
+	if p.Node.Orphans != nil {
+		c := *p.Node.Orphans
+		c.Known = func(uid types.UID) bool { _, ok := a.Store.Get(pod.KeyOf(uid)); return ok }
+		c.Running = a.logs
+		out = append(out, &node.Orphans{OrphanConfig: c})
 	}
 	return out
 }

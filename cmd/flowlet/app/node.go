@@ -18,6 +18,7 @@ import (
 	"github.com/flowlet/flowlet/stages/cgroup"
 	"github.com/flowlet/flowlet/stages/container"
 	"github.com/flowlet/flowlet/stages/image"
+	"github.com/flowlet/flowlet/stages/node"
 	"github.com/flowlet/flowlet/stages/sandbox"
 	"github.com/flowlet/flowlet/stages/volume"
 )
@@ -121,6 +122,9 @@ func (d *daemon) machine(n *Node, tree cgroup.Tree, allocatable v1.ResourceList)
 	made, volumes := volume.NewDirs(vc), volume.New(vc)
 	n.Cgroups, n.Dirs, n.Volumes = cgroups, dirs{made}, volumes
 	n.Usage = machineUsage{root: d.config.RootDir, runtime: d.runtime, dirs: made, volumes: volumes, cgroups: cgroups}
+	n.Orphans = &node.OrphanConfig{
+		Dirs: made, Volumes: volumes, Cgroups: cgroups, LinkDir: n.Container.LinkDir, LogRoot: d.config.Kubelet.PodLogsDir,
+	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "" // one place less to look

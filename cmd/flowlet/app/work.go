@@ -36,6 +36,9 @@ type Node struct {
 	// evicted and no image is removed.
 	Usage      Usage
 	Thresholds []evict.Threshold
+	// Orphans says what may be left of pods; the agent adds who is known. Nil:
+	// nothing of unknown pods is removed.
+	Orphans *node.OrphanConfig
 }
 
 // Cgroups makes pods' cgroups and names them for the runtime.
