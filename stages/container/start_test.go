@@ -309,6 +309,20 @@ func TestRemove(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+func TestAContainerThatIsResetLeavesItsLog(t *testing.T) {
+	links := t.TempDir()
+	log := write(t, filepath.Join(t.TempDir(), "0.log"), "x")
+	link := filepath.Join(links, "web_prod_app-c1.log")
+	require.NoError(t, os.Symlink(log, link))
+	r := newRig(func(s *container.Settings) { s.LinkDir = links })
+	_, err := r.Remove(t.Context(), &pod.State{Identity: identity}, pod.Container{ID: "c1", Name: "app", LogPath: log, Reset: true})
+	require.NoError(t, err)
+	require.FileExists(t, log)
+	_, err = os.Lstat(link)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Equal(t, []string{"remove c1"}, r.rt.calls)
+}
+
 func TestRemoveAsksWhereTheLogIs(t *testing.T) {
 	log := write(t, filepath.Join(t.TempDir(), "0.log"), "x")
 	r := newRig(nil)

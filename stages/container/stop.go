@@ -46,12 +46,13 @@ func (c *Containers) Stop(ctx context.Context, s *pod.State, ct pod.Container, g
 
 // Remove removes a container with its log files, the rotated ones too. The
 // files go first: nobody would find them later. Those of a container that is
-// reset stay, as the logs of the attempt before.
+// reset stay, as the logs of the attempt before, until the next reset or the end
+// of the pod; the link to them goes, since by then nobody may know it.
 func (c *Containers) Remove(ctx context.Context, s *pod.State, ct pod.Container) (pod.Facts, error) {
-	if !ct.Reset {
-		if err := c.removeLog(ctx, s, ct); err != nil {
-			return nil, err
-		}
+	if ct.Reset {
+		c.unlink(s.Identity, ct)
+	} else if err := c.removeLog(ctx, s, ct); err != nil {
+		return nil, err
 	}
 	if err := c.Runtime.RemoveContainer(ctx, ct.ID); err != nil && !crifact.NotFound(err) {
 		return nil, retried(fmt.Errorf("removing container %s: %w", ct.Name, err))
