@@ -233,7 +233,7 @@ func (m *Manager) grace(d Due, p *v1.Pod) time.Duration {
 func (m *Manager) candidates(ctx context.Context, d Due, pods []*pod.State, n *usage.Node) ([]Candidate, error) {
 	var specs []*v1.Pod
 	for _, s := range pods {
-		if !pod.SystemCritical(s.Pod()) {
+		if !pod.Critical(s.Pod()) { // a static pod would never come back
 			specs = append(specs, s.Pod())
 		}
 	}

@@ -125,6 +125,7 @@ func TestOnePodPerRoundUntilThereIsEnough(t *testing.T) {
 		w.add(aPod("middle"), uses(60*mi, 0, 0, 0))
 		w.add(aPod("large"), uses(70*mi, 0, 0, 0))
 		w.add(aPod("system", priority(2_000_000_000)), uses(500*mi, 0, 0, 0))
+		w.add(aPod("static", static), uses(500*mi, 0, 0, 0))
 		m := w.manager(t, hardMemory)
 		rounds(t, m, 2)
 		require.Empty(t, w.judged)

@@ -114,8 +114,7 @@ func candidate(p *v1.Pod, u *usage.Pod) evict.Candidate {
 }
 
 func TestRankByMemory(t *testing.T) {
-	require.Equal(t, []string{"unknown", "low", "much", "little", "high", "within", "static"}, ranked(evict.MemoryAvailable, oneDisk,
-		candidate(aPod("static", static), uses(900*mi, 0, 0, 0)),
+	require.Equal(t, []string{"unknown", "low", "much", "little", "high", "within"}, ranked(evict.MemoryAvailable, oneDisk,
 		candidate(aPod("within", requests(v1.ResourceMemory, "500Mi"), priority(-5)), uses(400*mi, 0, 0, 0)),
 		candidate(aPod("high", priority(100)), uses(800*mi, 0, 0, 0)),
 		candidate(aPod("little", requests(v1.ResourceMemory, "500Mi")), uses(510*mi, 0, 0, 0)),

@@ -29,7 +29,6 @@ type ranked struct {
 // Rank orders pods by how soon they are evicted when the node runs short of
 // what the signal tells: those of unknown use first, then those that take more
 // than they requested, then by low priority, then by how much more they take.
-// Pods of static sources come after all others: nobody makes them anew.
 func Rank(s Signal, n *usage.Node, pods []Candidate) []Candidate {
 	list := make([]ranked, len(pods))
 	for i, c := range pods {
@@ -37,7 +36,6 @@ func Rank(s Signal, n *usage.Node, pods []Candidate) []Candidate {
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int {
 		return cmp.Or(
-			first(!static(a.Pod), !static(b.Pod)),
 			first(a.Used == nil, b.Used == nil),
 			first(a.over, b.over),
 			cmp.Compare(a.priority, b.priority),
@@ -60,11 +58,6 @@ func first(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-func static(p *v1.Pod) bool {
-	source, ok := p.Annotations[pod.AnnotationSource]
-	return ok && source != pod.SourceAPI
 }
 
 func rank(s Signal, n *usage.Node, c Candidate) ranked {

@@ -75,6 +75,9 @@ func newAgent(t *testing.T, n *devnode.Node) *agent {
 		"cgroupRoot":               n.CgroupRoot,
 		"clusterDNS":               []string{"10.96.0.10"},
 		"clusterDomain":            "cluster.local",
+		// However full the disk of this machine is:
+		"evictionHard":                map[string]string{"memory.available": "0%"},
+		"imageGCHighThresholdPercent": 100,
 	}
 	require.NoError(t, os.Mkdir(a.manifests, 0o755))
 	require.NoError(t, os.Mkdir(a.root, 0o755))

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,9 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flowlet/flowlet/cri/crisim"
 	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/pipeline"
+	"github.com/flowlet/flowlet/stages"
 )
 
 func limitedDir(name, limit string) part {
@@ -27,6 +33,7 @@ func priority(n int32) part { return func(p *v1.Pod) { p.Spec.Priority = &n } }
 func asks(name v1.ResourceName, limit string) func(c *v1.Container) {
 	return func(c *v1.Container) {
 		c.Resources.Limits = v1.ResourceList{name: resource.MustParse(limit)}
+		c.Resources.Requests = c.Resources.Limits
 	}
 }
 
@@ -88,14 +95,42 @@ func TestPodsStayWithinTheirLimitsUnharmed(t *testing.T) {
 	})
 }
 
-// Four pods take 15 Gi each of 64 Gi, and what is left is less than a tenth.
+// apiPods is a source of pods of the API that never change.
+type apiPods []*v1.Pod
+
+func (apiPods) Name() string { return pod.SourceAPI }
+
+func (l apiPods) Run(ctx context.Context, emit func(stages.Event)) error {
+	for i, p := range l {
+		emit(stages.Event{
+			Key: pod.KeyOf(p.UID), Change: pod.SpecSet{Spec: &pod.Spec{Pod: p, Source: pod.SourceAPI, Sum: uint64(i), Seen: time.Now()}}, Seen: time.Now(),
+		})
+	}
+	emit(stages.Event{Topic: pipeline.Synced(pod.SourceAPI)})
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func apiPod(name string, parts ...part) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "default", UID: types.UID("uid-" + name), Annotations: map[string]string{pod.AnnotationSource: pod.SourceAPI},
+	}}
+	for _, add := range append([]part{container("web", "app:1")}, parts...) {
+		add(p)
+	}
+	return p
+}
+
+// Five pods take 12 Gi each of 64 Gi, and what is left is less than a tenth.
 func TestNodeThatRunsOutOfMemoryEvictsInOrder(t *testing.T) {
-	scenario(t, setup{sim: crisim.Config{Images: here1}, evicts: true}, func(n *node) {
-		takes := does(`{"web":{"use":[{"from":"1m","memory":"15Gi"}],"term":{"after":"10m"}}}`)
-		n.write("system", manifest("system", priority(2_000_001_000), takes))
-		n.write("wanted", manifest("wanted", priority(100), takes))
-		n.write("asked", manifest("asked", takes, container("web", "app:1", asks(v1.ResourceMemory, "16Gi"))))
-		n.write("greedy", manifest("greedy", takes))
+	takes := does(`{"web":{"use":[{"from":"1m","memory":"12Gi"}],"term":{"after":"10m"}}}`)
+	asked := func(p *v1.Pod) { asks(v1.ResourceMemory, "16Gi")(&p.Spec.Containers[0]) }
+	pods := apiPods{
+		apiPod("system", priority(2_000_001_000), takes), apiPod("wanted", priority(100), takes),
+		apiPod("asked", asked, takes), apiPod("greedy", takes),
+	}
+	scenario(t, setup{sim: crisim.Config{Images: here1}, evicts: true, api: pods}, func(n *node) {
+		n.write("static", manifest("static", takes))
 		n.untilRuns(3*time.Second, "greedy", "web")
 		n.pass(50 * time.Second)
 		require.Equal(n, v1.PodRunning, n.phase("greedy"))
@@ -103,9 +138,9 @@ func TestNodeThatRunsOutOfMemoryEvictsInOrder(t *testing.T) {
 		_, reason, message := n.judgement("greedy")
 		require.Equal(n, "Evicted", reason, "takes more than it asked for, and has the lowest priority")
 		require.Equal(n, "The node was low on resource: memory. Threshold quantity: 6871947673, available: 4Gi. "+
-			"Container web was using 15Gi, request is 0, has larger consumption of memory. ", message)
+			"Container web was using 12Gi, request is 0, has larger consumption of memory. ", message)
 		n.pass(10 * time.Minute)
-		for _, name := range []string{"system", "wanted", "asked"} {
+		for _, name := range []string{"system", "wanted", "asked", "static"} {
 			require.True(n, n.runs(name, "web"), name)
 		}
 		v, _ := n.view("greedy")
@@ -139,8 +174,8 @@ func TestImagesGoWhenTheDiskIsFullAndComeBackWhenTheyAreWanted(t *testing.T) {
 
 func TestFullDiskFreesImagesBeforeItEvicts(t *testing.T) {
 	images := map[string]crisim.Image{"app:1": {Present: true}, "old:1": {Present: true, Size: 60 << 30}}
-	scenario(t, setup{sim: crisim.Config{Images: images}, evicts: true}, func(n *node) {
-		n.write("s", manifest("s", does(`{"web":{"use":[{"from":"10m","disk":"35Gi"},{"from":"20m","disk":"95Gi"}]}}`)))
+	s := apiPod("s", does(`{"web":{"use":[{"from":"10m","disk":"35Gi"},{"from":"20m","disk":"95Gi"}]}}`))
+	scenario(t, setup{sim: crisim.Config{Images: images}, evicts: true, api: apiPods{s}}, func(n *node) {
 		n.untilRuns(3*time.Second, "s", "web")
 		n.pass(15 * time.Minute)
 		require.True(n, n.runs("s", "web"))

@@ -49,6 +49,7 @@ type setup struct {
 	idle       bool        // the agent is not started
 	leftovers  *leftovers  // what is on the machine of pods
 	logs       string      // directory of containers' logs, which are written and rotated; empty: none are
+	api        apiPods     // of a source that is no directory
 	evicts     bool        // the node is measured: 64 Gi of memory, 100 Gi of disk
 	configure  func(c *config.Config)
 }
@@ -135,6 +136,9 @@ func (n *node) start() {
 	}
 	if n.served {
 		sources = append(sources, n.server)
+	}
+	if len(n.api) > 0 {
+		sources = append(sources, n.api)
 	}
 	a.Agent = app.New(app.Parts{
 		Config: c, Runtime: cri.New(a.line), Sources: sources, Node: n.machine(), Log: logger(n),
