@@ -19,7 +19,8 @@ func (s *skew) forget() {
 	s.images.Store(false)
 }
 
-// ListPodSandbox lists the sandboxes that match filter; nil means all, in no particular order.
+// ListPodSandbox lists the sandboxes that match filter; nil means all, in no particular order,
+// in parts where the runtime can send them neither as a stream nor in one message.
 func (c *Client) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	narrow := filter.GetId() != "" || len(filter.GetLabelSelector()) > 0
 	if !narrow && !c.skew.sandboxes.Load() {
@@ -31,12 +32,21 @@ func (c *Client) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandb
 		}
 		c.skew.sandboxes.Store(true)
 	}
+	list, err := c.unarySandboxes(ctx, filter)
+	if filter == nil && tooLarge(err) {
+		return c.sandboxParts(ctx)
+	}
+	return list, err
+}
+
+func (c *Client) unarySandboxes(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	d := call{method: "ListPodSandbox", timeout: c.timeouts.Call}
 	resp, err := invoke(ctx, c, d, c.runtime.ListPodSandbox, &runtimeapi.ListPodSandboxRequest{Filter: filter})
 	return resp.GetItems(), err
 }
 
-// ListContainers lists the containers that match filter; nil means all, in no particular order.
+// ListContainers lists the containers that match filter; nil means all, in no particular order,
+// in parts where the runtime can send them neither as a stream nor in one message.
 func (c *Client) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	narrow := filter.GetId() != "" || filter.GetPodSandboxId() != "" || len(filter.GetLabelSelector()) > 0
 	if !narrow && !c.skew.containers.Load() {
@@ -48,6 +58,14 @@ func (c *Client) ListContainers(ctx context.Context, filter *runtimeapi.Containe
 		}
 		c.skew.containers.Store(true)
 	}
+	list, err := c.unaryContainers(ctx, filter)
+	if filter == nil && tooLarge(err) {
+		return c.containerParts(ctx)
+	}
+	return list, err
+}
+
+func (c *Client) unaryContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	d := call{method: "ListContainers", timeout: c.timeouts.Call}
 	resp, err := invoke(ctx, c, d, c.runtime.ListContainers, &runtimeapi.ListContainersRequest{Filter: filter})
 	return resp.GetContainers(), err

@@ -119,3 +119,56 @@ func TestEventsEnd(t *testing.T) {
 		require.Equal(t, 2, got)
 	})
 }
+
+// A runtime without streaming lists refuses what does not fit into a message: it is asked for parts.
+func TestLongListsOfARuntimeWithoutStreams(t *testing.T) {
+	const pods = 36
+	simulate(t, crisim.Containerd16(crisim.Config{}), func(t *testing.T, sim *crisim.Runtime, conn *grpc.ClientConn) {
+		client := cri.New(conn)
+		require.NoError(t, sim.SetImage("app:1", crisim.Image{Present: true}))
+		ballast := map[string]string{"ballast": strings.Repeat("x", 512<<10)}
+		for p := range pods {
+			config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: fmt.Sprint("p", p)}}
+			if p%2 == 0 { // so that those of each state fit
+				config.Annotations = ballast
+			}
+			sandbox, err := client.RunPodSandbox(t.Context(), config, "")
+			require.NoError(t, err)
+			id, err := client.CreateContainer(t.Context(), sandbox, &runtimeapi.ContainerConfig{
+				Metadata: &runtimeapi.ContainerMetadata{Name: "c"}, Image: &runtimeapi.ImageSpec{Image: "app:1"}, Annotations: ballast,
+			}, config)
+			require.NoError(t, err)
+			if p == 0 {
+				continue
+			}
+			require.NoError(t, client.StartContainer(t.Context(), id))
+			if p > 2 { // too many also by their state
+				require.NoError(t, client.StopContainer(t.Context(), id, 0))
+			}
+			if p > 20 {
+				require.NoError(t, client.StopPodSandbox(t.Context(), sandbox))
+			}
+		}
+		containers, err := client.ListContainers(t.Context(), nil)
+		require.NoError(t, err)
+		states := map[runtimeapi.ContainerState]int{}
+		ids := map[string]bool{}
+		for _, c := range containers {
+			states[c.GetState()]++
+			ids[c.GetId()] = true
+		}
+		require.Len(t, ids, pods)
+		require.Equal(t, map[runtimeapi.ContainerState]int{
+			runtimeapi.ContainerState_CONTAINER_CREATED: 1, runtimeapi.ContainerState_CONTAINER_RUNNING: 2, runtimeapi.ContainerState_CONTAINER_EXITED: pods - 3,
+		}, states)
+		for p := range pods {
+			_, err := client.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{
+				Metadata: &runtimeapi.PodSandboxMetadata{Name: fmt.Sprint("q", p)}, Annotations: map[string]string{"ballast": strings.Repeat("x", 200<<10)},
+			}, "")
+			require.NoError(t, err)
+		}
+		sandboxes, err := client.ListPodSandbox(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, sandboxes, 2*pods)
+	})
+}
