@@ -145,19 +145,10 @@ func TestWhatASidecarHoldsUp(t *testing.T) {
 	})
 }
 
-func preStop(command string) func(c *v1.Container) {
-	return func(c *v1.Container) {
-		if c.Lifecycle == nil {
-			c.Lifecycle = &v1.Lifecycle{}
-		}
-		c.Lifecycle.PreStop = &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{command}}}
-	}
-}
-
 // What has ended by itself has nothing to prepare for.
 func TestPreStopOfAContainerThatEndedIsNotRun(t *testing.T) {
 	scenario(t, setup{sim: crisim.Config{Images: here1}}, func(n *node) {
-		n.write("s", manifest("s", container("a", "app:1", preStop("drain")), container("b", "app:1", preStop("drain")),
+		n.write("s", manifest("s", container("a", "app:1", preStop), container("b", "app:1", preStop),
 			does(`{"a":{"exit":{"after":"2s","code":1}}}`)))
 		n.untilRuns(5*time.Second, "s", "b")
 		n.pass(35 * time.Second) // a waits for the end of its back-off

@@ -3,8 +3,6 @@ package scenarios_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,18 +14,10 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
-// size is a number of things, or another one that the environment says.
-func size(name string, usual int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return usual
-}
-
 // Many exec probes share a few slots. The time that they wait for one is not
 // the containers' fault.
 func TestProbesThatWaitForASlotDoNotFail(t *testing.T) {
-	pods := size("SCENARIO_PODS", 100)
+	pods := number("SCENARIO_PODS", 100)
 	scenario(t, setup{sim: crisim.Config{Images: here1}}, func(n *node) {
 		for i := range pods {
 			n.disk.write(fmt.Sprintf("p%d.yaml", i), manifest(fmt.Sprintf("p%d", i), container("app", "app:1", func(c *v1.Container) {
@@ -49,7 +39,7 @@ func TestProbesThatWaitForASlotDoNotFail(t *testing.T) {
 
 // Pods that end at once are over as soon as they have ended.
 func TestShortPodsAreOverAtOnce(t *testing.T) {
-	pods := size("SCENARIO_PODS", 100)
+	pods := number("SCENARIO_PODS", 100)
 	scenario(t, setup{sim: crisim.Config{Images: here1}}, func(n *node) {
 		for i := range pods {
 			n.disk.write(fmt.Sprintf("p%d.yaml", i), manifest(fmt.Sprintf("p%d", i), restart(v1.RestartPolicyNever), does(`{"web":{"exit":{"after":"1s"}}}`)))
@@ -70,7 +60,7 @@ func TestShortPodsAreOverAtOnce(t *testing.T) {
 // BC-39: what thousands of pods left behind is removed, and those that run are
 // served meanwhile.
 func TestThousandsOfDeadContainers(t *testing.T) {
-	dead := size("SCENARIO_DEAD", 2000)
+	dead := number("SCENARIO_DEAD", 2000)
 	const perPod = 10
 	scenario(t, setup{idle: true, sim: crisim.Config{Images: here1, Latency: map[string]crisim.Latency{
 		"RemoveContainer": crisim.Fixed(20 * time.Millisecond), "RemovePodSandbox": crisim.Fixed(20 * time.Millisecond),
