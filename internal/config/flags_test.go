@@ -17,7 +17,7 @@ func TestFlagForms(t *testing.T) {
 		"--manifest-url-header=a:1,a:2", "--manifest-url-header=b:3", "--enforce-node-allocatable=",
 		"--register-with-taints=k=v:NoSchedule,only:NoExecute", "--reserved-memory=0:memory=1Gi;1:memory=2Gi",
 		"--cpu-cfs-quota=false", "--file-check-frequency=0", "--pod-max-pids=0x10", "-v=4", "--vmodule=a=1,b*=2",
-		"--cpu-manager-policy-options=full-pcpus-only=true", "--log-text-info-buffer-size=1Ki", "--resolv-conf=")
+		"--cpu-manager-policy-options=full-pcpus-only=true", "--log-text-info-buffer-size=1Ki", "--feature-gates=LoggingAlphaOptions=true", "--resolv-conf=")
 	k := c.Kubelet
 	require.Empty(t, cmp.Diff(map[string]string{"memory.available": "1Gi", "nodefs.available": "5%", "imagefs.available": "1%"}, k.EvictionHard))
 	require.Empty(t, cmp.Diff(map[string]string{"cpu": "100m", "memory": "1Gi"}, k.SystemReserved))

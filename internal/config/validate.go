@@ -173,8 +173,8 @@ func (v *validator) images() {
 func (v *validator) resources() {
 	kc := v.kc
 	oneOf(v, "cgroupDriver", kc.CgroupDriver, "cgroupfs", "systemd")
-	if kc.CgroupRoot != "" {
-		v.cleanPath("cgroupRoot", kc.CgroupRoot)
+	for _, part := range strings.Split(kc.CgroupRoot, "/") {
+		v.check(part != "..", "cgroupRoot", kc.CgroupRoot, "may not have \"..\"")
 	}
 	v.check(kc.SystemCgroups == "" || kc.CgroupRoot != "", "systemCgroups", kc.SystemCgroups, "needs cgroupRoot")
 	within(v, "cpuCFSQuotaPeriod", kc.CPUCFSQuotaPeriod.Duration, time.Millisecond, time.Second)

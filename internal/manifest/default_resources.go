@@ -64,10 +64,13 @@ func limitPod(r *v1.ResourceRequirements, limited v1.ResourceList, spec *v1.PodS
 	}
 }
 
-// limitedEverywhere is never true with ephemeral containers: they have no limits.
+// limitedEverywhere is not true with ephemeral containers that are valid: they
+// have no limits.
 func limitedEverywhere(spec *v1.PodSpec, name v1.ResourceName) bool {
-	if len(spec.EphemeralContainers) > 0 {
-		return false
+	for i := range spec.EphemeralContainers {
+		if _, ok := spec.EphemeralContainers[i].Resources.Limits[name]; !ok {
+			return false
+		}
 	}
 	for _, c := range append(pointers(spec.InitContainers), pointers(spec.Containers)...) {
 		if _, ok := c.Resources.Limits[name]; !ok {

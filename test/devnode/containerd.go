@@ -45,7 +45,6 @@ disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = false
-      BinaryName = "{{.OCI}}"
 `
 
 // Configuration of containerd 1.x.
@@ -74,7 +73,6 @@ imports = []
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         SystemdCgroup = false
-      BinaryName = "{{.OCI}}"
 `
 
 // configure writes containerd's configuration, the way to the registry and the CNI network.
@@ -85,7 +83,7 @@ func (n *Node) configure(debian bool) error {
 	}
 	var conf strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&conf, map[string]any{
-		"Mem": n.mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI, "OCI": n.oci,
+		"Mem": n.mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI,
 		"RestrictOOM": !mayLowerOOMScore(), "NoAppArmor": !hasAppArmor(),
 	})
 	if err != nil {

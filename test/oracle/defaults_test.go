@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -17,10 +18,12 @@ import (
 )
 
 // randomPods is how many pods the defaults are compared on.
-const randomPods = 400
+const randomPods = 2_000
 
 func TestDefaultsOfRandomPods(t *testing.T) {
-	for seed := range int64(randomPods) {
+	first := time.Now().UnixNano()
+	t.Logf("seeds from %d", first)
+	for seed := first; seed < first+randomPods; seed++ {
 		pod := randomPod(seed)
 		ours := pod.DeepCopy()
 		manifest.Default(ours)

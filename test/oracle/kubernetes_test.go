@@ -10,6 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // as a kubelet has it
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	api "k8s.io/kubernetes/pkg/apis/core"
@@ -24,6 +27,9 @@ const node = "node-1"
 
 func TestMain(m *testing.M) {
 	capabilities.Initialize(capabilities.Capabilities{AllowPrivileged: true}) // as a kubelet does
+	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
+		panic(err)
+	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard) // it tells of every manifest that is refused
 	os.Exit(m.Run())
