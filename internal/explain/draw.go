@@ -117,7 +117,7 @@ func stageDetail(now time.Time, s Stage) string {
 		return fmt.Sprintf("attempt %d: %s", s.Attempt, s.Error)
 	case s.is(dag.Held):
 		if !s.Until.IsZero() {
-			return "held: " + s.Why + ", until in " + short(max(0, s.Until.Sub(now)))
+			return "held: " + s.Why + ", ends in " + short(max(0, s.Until.Sub(now)))
 		}
 		return "held: " + s.Why
 	case s.Left:

@@ -20,9 +20,12 @@ import (
 
 // Agent is what the local API shows. The functions may be called concurrently.
 type Agent struct {
-	Store    *podstore.Store
-	Queues   func() []dag.Queue[pod.Key]
-	Graph    func(now time.Time, s *pod.State) *dag.Graph[pod.Facts]
+	Store  *podstore.Store
+	Queues func() []dag.Queue[pod.Key]
+	Graph  func(now time.Time, s *pod.State) *dag.Graph[pod.Facts]
+	// Memo is what the engine remembers of a pod now. A view has it as of the last
+	// step, which does not show that a stage has got its slot, or is lost.
+	Memo     func(k pod.Key) dag.Memo
 	Events   func(uid types.UID) []pod.Event
 	Episodes func(k pod.Key) []journal.Episode
 	Files    func() []File
@@ -155,7 +158,7 @@ func (a *Agent) dag(r *http.Request, v podstore.View) (any, error) {
 }
 
 func (a *Agent) stages(now time.Time, v podstore.View) []explain.Stage {
-	return explain.FromGraph(a.Graph(now, v.State), v.Memo)
+	return explain.FromGraph(a.Graph(now, v.State), a.memo(v))
 }
 
 func (a *Agent) trace(r *http.Request, v podstore.View) (any, error) {

@@ -60,6 +60,21 @@ func TestLocalAPI(t *testing.T) {
 	}
 }
 
+// Between two steps a stage may get its slot or be lost: why shows it as it is.
+func TestWhyShowsWhatTheEngineRemembersNow(t *testing.T) {
+	a := agent()
+	a.Memo = func(k pod.Key) dag.Memo {
+		if k != "u1" {
+			return nil
+		}
+		return dag.Memo{pulling().ID: {Key: dag.Key{Do: "pull", In: 1}, State: dag.Lost, Since: start, Attempt: 1, Class: "image"}}
+	}
+	for _, target := range []string{"/v1/why?pod=u1", "/v1/pod?pod=u1", "/v1/dag?pod=u1&format=json"} {
+		_, body := ask(a, http.MethodGet, target, "")
+		require.Contains(t, body, "lost", target)
+	}
+}
+
 func TestPlanTakesAManifestOfLimitedSize(t *testing.T) {
 	status, body := ask(agent(), http.MethodPost, "/v1/plan?path=/m/a.yaml", "kind: Pod")
 	require.Equal(t, http.StatusOK, status)

@@ -45,6 +45,7 @@ func agent() *server.Agent {
 			g.Add(dag.Node[pod.Facts]{ID: dag.ID{Kind: "image", Of: "x"}, Key: dag.Key{Do: "pull", In: 1}, Class: "image"})
 			return g
 		},
+		Memo: func(pod.Key) dag.Memo { return nil },
 		Events: func(uid types.UID) []pod.Event {
 			return []pod.Event{{Type: v1.EventTypeNormal, Reason: "Pulling", Message: "of " + string(uid), Count: 1, First: start, Last: start}}
 		},

@@ -20,13 +20,22 @@ func (a *Agent) why(v podstore.View) explain.Report {
 		s.Queues = append(s.Queues, a.queue(q))
 	}
 	for _, other := range append(a.Store.All(), a.Store.Chores()...) {
-		for id, e := range other.Memo {
+		for id, e := range a.memo(other) {
 			if e.InFlight() && e.Owns != "" {
 				s.Owners[e.Owns] = explain.Work{Pod: name(other), Stage: id.String(), Since: e.Since}
 			}
 		}
 	}
 	return explain.Why(now, s)
+}
+
+// memo is what is remembered of a pod now; of one that was just forgotten,
+// what was remembered last.
+func (a *Agent) memo(v podstore.View) dag.Memo {
+	if m := a.Memo(v.Key); m != nil {
+		return m
+	}
+	return v.Memo
 }
 
 func phase(v podstore.View) string {

@@ -26,6 +26,7 @@ func (d *daemon) localAPI() http.Handler {
 		Store:    d.agent.Store,
 		Queues:   d.agent.Engine.Queues,
 		Graph:    func(now time.Time, s *pod.State) *dag.Graph[pod.Facts] { return d.agent.domain.Look(now, s) },
+		Memo:     d.agent.Engine.Memo,
 		Events:   d.agent.Events.Of,
 		Episodes: d.agent.Journal.Episodes,
 		Files:    d.fileList,
