@@ -26,6 +26,10 @@ const timeLayout = "20060102T150405.000000000Z"
 
 const suffix = ".otlp.json"
 
+// partial is the suffix of a file that is being written; one that a killed
+// agent left is removed by the next.
+const partial = ".tmp"
+
 func (f *files) write(e *journal.Episode, resource []attribute.KeyValue, spans []span) error {
 	if err := f.open(); err != nil {
 		return err
@@ -46,10 +50,10 @@ func (f *files) write(e *journal.Episode, resource []attribute.KeyValue, spans [
 // replace puts a whole file in its place. It is not synced: losing a trace in a
 // power cut is no harm.
 func replace(path string, data []byte) error {
-	if err := os.WriteFile(path+".tmp", data, 0o600); err != nil {
+	if err := os.WriteFile(path+partial, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
+	return os.Rename(path+partial, path)
 }
 
 // open makes the directory and reads which files an earlier agent left.
@@ -66,8 +70,11 @@ func (f *files) open() error {
 	}
 	f.names = []string{}
 	for _, e := range entries { // by name, which is by time
-		if strings.HasSuffix(e.Name(), suffix) {
+		switch {
+		case strings.HasSuffix(e.Name(), suffix):
 			f.names = append(f.names, e.Name())
+		case strings.HasSuffix(e.Name(), suffix+partial):
+			_ = os.Remove(filepath.Join(f.dir, e.Name())) // it takes some room, no more
 		}
 	}
 	slices.Sort(f.names)
