@@ -14,7 +14,7 @@ DEVNODE := bin/devnode
 MODULES := $(filter-out test/tools/jaeger,$(patsubst %/go.mod,%,$(shell git ls-files 'go.mod' '*/go.mod' | sed 's,^go.mod,./go.mod,')))
 GOFILES = $(wildcard $(shell git ls-files "*.go"))
 
-.PHONY: root oracle help build check lint tidy fmt test unit e2e run tools clean FORCE
+.PHONY: root oracle help build check lint tidy fmt test unit e2e verified run tools clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -56,6 +56,9 @@ oracle: ## manifests compared with Kubernetes' own code, in a module of its own
 
 e2e: root build tools ## critest and end-to-end tests on a private containerd (root)
 	go test -race -tags e2e -count=1 -p 1 -timeout 40m ./stages/cgroup ./stages/volume $$(go list -tags e2e ./test/... | grep -v /scenarios)
+
+verified: root build tools ## run the end-to-end tests and write what they saw into docs/verified.md (root)
+	VERIFIED=write go test -tags e2e -count=1 -timeout 40m ./test/e2e
 
 root:
 	@[ "$$(id -u)" = 0 ] || { echo "critest on containerd and the end-to-end tests did not run: they need root (namespaces, mounts, cgroups). SKIP_E2E=1 make test leaves them out."; exit 1; }

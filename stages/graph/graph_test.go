@@ -36,6 +36,7 @@ func (w world) NetworkReady() (bool, string) { return w.noNetwork == "", w.noNet
 func (w world) Resizable(*pod.State) (bool, string, string) {
 	return w.noResize == "", w.noResize, "because"
 }
+
 func (w world) Room(*pod.State) (bool, []string) {
 	return len(w.waiting) == 0, w.waiting
 }

@@ -45,6 +45,7 @@ disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = false
+      BinaryName = "{{.OCI}}"
 `
 
 // Configuration of containerd 1.x.
@@ -73,6 +74,7 @@ imports = []
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         SystemdCgroup = false
+      BinaryName = "{{.OCI}}"
 `
 
 // configure writes containerd's configuration, the way to the registry and the CNI network.
@@ -83,7 +85,7 @@ func (n *Node) configure(debian bool) error {
 	}
 	var conf strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&conf, map[string]any{
-		"Mem": n.mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI,
+		"Mem": n.mem, "Socket": n.socket(), "Pause": images.Pause, "CNIBin": n.Tools.CNI, "OCI": n.oci,
 		"RestrictOOM": !mayLowerOOMScore(), "NoAppArmor": !hasAppArmor(),
 	})
 	if err != nil {

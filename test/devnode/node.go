@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/flowlet/flowlet/test/devnode/images"
+	"github.com/flowlet/flowlet/test/devnode/images/inside"
 	"github.com/flowlet/flowlet/test/devnode/private"
 	"github.com/flowlet/flowlet/test/devnode/sweep"
 	"github.com/flowlet/flowlet/test/devnode/toolbox"
@@ -20,6 +22,7 @@ import (
 // Config says what kind of node to start. The zero value is a node with containerd as built from test/tools.
 type Config struct {
 	Debian bool      // the distribution's containerd, an older line, instead
+	Crun   bool      // the distribution's crun in place of runc
 	Log    io.Writer // progress; nil is os.Stderr
 }
 
@@ -39,6 +42,8 @@ type Node struct {
 	registry *images.Registry
 	runtime  *daemon
 	bin      string // directory with containerd
+	oci      string // the OCI runtime; empty is runc as built from test/tools
+	name     string // what Runtime says, once it is known
 }
 
 // Start starts a node for a process in private namespaces: st is what private.Run passed. Stop has to be called, also
@@ -47,6 +52,9 @@ func Start(ctx context.Context, st sweep.State, cfg Config) (_ *Node, err error)
 	name := "containerd"
 	if cfg.Debian {
 		name = "containerd-debian"
+	}
+	if cfg.Crun {
+		name += "-crun"
 	}
 	n := &Node{
 		Dir: st.Dir, Endpoint: "unix://" + filepath.Join(st.Dir, name+".sock"), CgroupRoot: st.Cgroup, PodCIDR: st.PodCIDR,
@@ -65,9 +73,13 @@ func Start(ctx context.Context, st sweep.State, cfg Config) (_ *Node, err error)
 	}
 	n.bin = n.Tools.Containerd
 	if cfg.Debian {
-		if n.bin, err = toolbox.DebianContainerd(ctx, n.log); err != nil {
-			return nil, err
-		}
+		n.bin, n.oci, err = toolbox.DebianContainerd(ctx, n.log)
+	}
+	if cfg.Crun && err == nil {
+		n.oci, err = toolbox.Crun(ctx, n.mem, n.log)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := n.serveImages(ctx); err != nil {
 		return nil, fmt.Errorf("make and serve the images: %w", err)
@@ -78,7 +90,7 @@ func Start(ctx context.Context, st sweep.State, cfg Config) (_ *Node, err error)
 	return n, n.startRuntime(ctx)
 }
 
-// Beside starts another containerd in the same namespaces and network, of the other kind: Debian says which. It has to be
+// Beside starts another containerd in the same namespaces and network, of another kind: Debian and Crun say which. It has to be
 // stopped before n is.
 func (n *Node) Beside(ctx context.Context, cfg Config) (*Node, error) { return Start(ctx, n.st, cfg) }
 
@@ -95,6 +107,30 @@ func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.C
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
+}
+
+// Runtime names the container runtime and what makes its containers, with their versions.
+func (n *Node) Runtime(ctx context.Context) (string, error) {
+	if n.name != "" {
+		return n.name, nil
+	}
+	out, err := n.crictl(ctx, "version") // Version, RuntimeName, RuntimeVersion and RuntimeApiVersion, a line each
+	if err != nil {
+		return "", err
+	}
+	v := inside.Fields(string(out))
+	oci := n.oci
+	if oci == "" {
+		oci = "runc"
+	}
+	cmd := n.Command(ctx, oci, "--version")
+	cmd.Stdout, cmd.Stderr = nil, nil
+	if out, err = cmd.Output(); err != nil {
+		return "", fmt.Errorf("%s --version: %w", oci, err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n") // runc version 1.5.3
+	n.name = fmt.Sprintf("%s %s, %s", v["RuntimeName"], strings.TrimPrefix(v["RuntimeVersion"], "v"), strings.Replace(first, " version", "", 1))
+	return n.name, nil
 }
 
 // Path is a PATH with the node's containerd and tools first.
@@ -159,14 +195,19 @@ func (n *Node) crictl(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 func (n *Node) serveImages(ctx context.Context) error {
-	demo, pause, err := images.Build(ctx, n.Tools.Repo)
+	built, err := images.Build(ctx, n.Tools.Repo)
 	if err != nil {
 		return err
 	}
 	if n.registry, err = images.Serve(); err != nil {
 		return err
 	}
-	return errors.Join(n.registry.Push(ctx, images.Demo, demo), n.registry.Push(ctx, images.Pause, pause))
+	for name, img := range built {
+		if err := n.registry.Push(ctx, name, img); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (n *Node) tmp() string { return filepath.Join(n.mem, "tmp") }

@@ -30,6 +30,7 @@ func (a *agent) untilSays(texts ...string) {
 
 // A manifest that cannot be read is named with file, line and field, and is nobody else's trouble.
 func TestBrokenManifestBesideGoodOnes(t *testing.T) {
+	sawOn(t, node, "bad input: manifests that cannot be read, beside good ones")
 	a := startAgent(t, node, "good.yaml", sleeper("good"),
 		"broken.yaml", podOf("broken", "containers:\n- name: main\n  image: IMAGE\n  args: [sleep]\n  resources: {limits: {memory: much}}"),
 		"garbage.yaml", "apiVersion: v1\nkind: Pod\n  metadata: [\n",
@@ -51,6 +52,7 @@ func TestBrokenManifestBesideGoodOnes(t *testing.T) {
 
 // An edit that breaks a manifest leaves its last good pod alone.
 func TestEditToABrokenManifestKeepsThePod(t *testing.T) {
+	sawOn(t, node, "bad input: an edit that cannot be read keeps the pod")
 	a := startAgent(t, node, "web.yaml", sleeper("web"))
 	before := a.untilPod("web", "is ready", isReady)
 	a.write("web.yaml", podOf("web", "containers: [{name: main}]"))
@@ -64,6 +66,7 @@ func TestEditToABrokenManifestKeepsThePod(t *testing.T) {
 
 // Two manifests of one pod: the first keeps it, the second is named, and takes over when the first one goes.
 func TestTwoManifestsOfOnePod(t *testing.T) {
+	sawOn(t, node, "bad input: two manifests of one pod")
 	a := startAgent(t, node, "a.yaml", sleeper("twin"))
 	first := a.untilPod("twin", "is ready", isReady)
 	a.write("b.yaml", sleeper("twin"))
@@ -74,40 +77,9 @@ func TestTwoManifestsOfOnePod(t *testing.T) {
 	require.Len(t, a.sandboxes(), 1)
 }
 
-// What the runtime or the node cannot do is shown with the kubelet's words, and costs the other pods nothing.
-func TestContainersThatCannotStart(t *testing.T) {
-	a := startAgent(t, node,
-		"good.yaml", sleeper("good"),
-		"image.yaml", podOf("image", "containers: [{name: main, image: 'localhost:5000/missing:1'}]"),
-		"never.yaml", podOf("never", "containers: [{name: main, image: 'localhost:5000/missing:2', imagePullPolicy: Never}]"),
-		"name.yaml", podOf("name", "containers: [{name: main, image: 'localhost:5000/UPPER:1'}]"),
-		"command.yaml", podOf("command", "containers: [{name: main, image: IMAGE, command: [/bin/missing]}]"),
-		"root.yaml", podOf("root", "containers: [{name: main, image: IMAGE, args: [sleep], securityContext: {runAsNonRoot: true}}]"),
-	)
-	a.untilPod("good", "is ready", isReady)
-	a.untilPod("image", "waits for the image", waits("main", "ImagePullBackOff"))
-	a.untilPod("never", "waits for the image", waits("main", "ErrImageNeverPull"))
-	a.untilPod("name", "waits for a good name", waits("main", "InvalidImageName"))
-	p := a.untilPod("root", "waits for another user", waits("main", "CreateContainerConfigError"))
-	require.Contains(t, status(p, "main").State.Waiting.Message, "container has runAsNonRoot and image will run as root")
-	p = a.untilPod("command", "cannot run its command", func(p *v1.Pod) bool {
-		s := status(p, "main")
-		return s.State.Waiting != nil && (s.State.Waiting.Reason == "RunContainerError" || s.State.Waiting.Reason == "CrashLoopBackOff") &&
-			s.LastTerminationState.Terminated != nil
-	})
-	last := status(p, "main").LastTerminationState.Terminated
-	require.Equal(t, "StartError", last.Reason)
-	require.Equal(t, int32(128), last.ExitCode)
-	require.Contains(t, last.Message, "/bin/missing")
-	for _, name := range []string{"image", "command", "root"} {
-		out, code := a.run("why", name)
-		require.Equal(t, 3, code, out)
-	}
-	require.Equal(t, v1.PodPending, a.untilPod("image", "is there", func(*v1.Pod) bool { return true }).Status.Phase)
-}
-
 // A configuration that cannot be used ends the program with exit code 1 and the field's path, before anything is touched.
 func TestBadConfiguration(t *testing.T) {
+	sawOn(t, node, "bad input: a configuration, a policy or a flag that cannot be used")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	require.NoError(t, os.WriteFile(policy, []byte("apiVersion: flowlet.dev/v1alpha1\nkind: Policy\nclasses:\n  sandbox: {slots: many}\n"), 0o644))
 	for name, c := range map[string]struct {
@@ -141,6 +113,7 @@ func TestBadConfiguration(t *testing.T) {
 
 // One root directory has one agent: a second one names the first.
 func TestSecondAgentOnTheSameRoot(t *testing.T) {
+	sawOn(t, node, "one root directory has one agent")
 	a := startAgent(t, node, "web.yaml", sleeper("web"))
 	before := a.untilPod("web", "is ready", isReady)
 	out, err := a.command(a.arguments()...).CombinedOutput()

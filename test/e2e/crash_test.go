@@ -22,6 +22,7 @@ const rounds, killsAtStart, killsInBetween, killsAtEnd = 4, 3, 1, 1
 // An agent that is killed at any moment and started again gets to where it would have got, and no container that ran is
 // restarted or made a second time. SEED repeats a run.
 func TestKilledAtAnyMoment(t *testing.T) {
+	sawOn(t, node, "restart of the agent: SIGKILL at any moment")
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("SEED"); s != "" {
 		var err error

@@ -37,17 +37,18 @@ func lockedRegistry(t *testing.T) (image string) {
 		open.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	demo, _, err := images.Build(t.Context(), node.Tools.Repo)
+	built, err := images.Build(t.Context(), node.Tools.Repo)
 	require.NoError(t, err)
 	image = strings.TrimPrefix(server.URL, "http://") + "/locked/demo:1"
 	ref, err := name.ParseReference(image, name.Insecure)
 	require.NoError(t, err)
-	require.NoError(t, remote.Write(ref, demo, remote.WithAuth(&authn.Basic{Username: "node", Password: password})))
+	require.NoError(t, remote.Write(ref, built[images.Demo], remote.WithAuth(&authn.Basic{Username: "node", Password: password})))
 	return image
 }
 
 // A registry that asks for a password gets the node's own, as soon as the node has it; nobody else sees it.
 func TestNodeLogsInToRegistries(t *testing.T) {
+	sawOn(t, node, "pulls from a registry with a password, by credentials of the node")
 	image := lockedRegistry(t)
 	a := startAgent(t, node, "locked.yaml", strings.ReplaceAll(podOf("locked", `containers: [{name: main, image: LOCKED, args: [sleep]}]`), "LOCKED", image))
 	a.untilPod("locked", "cannot be pulled", func(p *v1.Pod) bool {

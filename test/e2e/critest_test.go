@@ -15,23 +15,34 @@ import (
 	"github.com/flowlet/flowlet/test/devnode/images"
 )
 
+const contract = "contract suite, which the simulated runtime passes too"
+
 // The contract that flowlet's runtime client relies on, on containerd as built from test/tools.
 func TestContract(t *testing.T) {
+	sawOn(t, node, contract)
 	critest.Run(t, contractTarget(t, node))
 }
 
 // The same on the distribution's containerd, an older line; 1.6 is without events and RuntimeConfig.
 func TestContractOnOldContainerd(t *testing.T) {
-	critest.Run(t, contractTarget(t, startOld(t)))
+	n := startOld(t)
+	sawOn(t, n, contract)
+	critest.Run(t, contractTarget(t, n))
 }
 
 // startOld starts the distribution's containerd beside the node's, for the length of a test.
 func startOld(t *testing.T) *devnode.Node {
 	t.Helper()
-	old, err := node.Beside(t.Context(), devnode.Config{Debian: true})
+	return startBeside(t, devnode.Config{Debian: true})
+}
+
+// startBeside starts another runtime beside the node's, for the length of a test.
+func startBeside(t *testing.T, cfg devnode.Config) *devnode.Node {
+	t.Helper()
+	n, err := node.Beside(t.Context(), cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, old.Stop(context.WithoutCancel(t.Context()))) })
-	return old
+	t.Cleanup(func() { require.NoError(t, n.Stop(context.WithoutCancel(t.Context()))) })
+	return n
 }
 
 func contractTarget(t *testing.T, n *devnode.Node) critest.Target {

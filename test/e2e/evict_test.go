@@ -32,6 +32,7 @@ func isEvicted(p *v1.Pod) bool {
 // A pod that fills its volume beyond sizeLimit, and one whose log grows beyond its container's limit, are evicted and stay
 // so over a restart of the agent. Their neighbour stays.
 func TestPodsOverTheirLocalStorageAreEvicted(t *testing.T) {
+	sawOn(t, node, "eviction over limits of local storage")
 	a := newAgent(t, node)
 	a.write("fills.yaml", podOf("fills", strings.ReplaceAll(`
 terminationGracePeriodSeconds: 1
@@ -82,8 +83,9 @@ func spare(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
-	demo, _, err := images.Build(t.Context(), node.Tools.Repo)
+	built, err := images.Build(t.Context(), node.Tools.Repo)
 	require.NoError(t, err)
+	demo := built[images.Demo]
 	config, err := demo.ConfigFile()
 	require.NoError(t, err)
 	config = config.DeepCopy()
@@ -122,6 +124,7 @@ func (a *agent) tags() (out []string) {
 // An image that nothing uses goes when the disk is too full. One that a container is of, and the pinned one of the
 // sandboxes, stay.
 func TestUnusedImagesAreRemoved(t *testing.T) {
+	sawOn(t, node, "removal of unused images")
 	image := spare(t)
 	a := startAgent(t, node, "used.yaml", sleeper("used"),
 		"once.yaml", strings.ReplaceAll(podOf("once", `containers: [{name: main, image: SPARE, args: [sleep]}]`), "SPARE", image))

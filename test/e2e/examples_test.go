@@ -55,6 +55,7 @@ func TestExamplePodsOnOldContainerd(t *testing.T) {
 }
 
 func testExamples(t *testing.T, n *devnode.Node) {
+	sawOn(t, n, "start and stop of the example pods: init container, sidecar, restart policies, crash loop, job, exec probes", "names, labels, annotations and states as `crictl` shows them", "pod network with the bridge of CNI; the pod IP is reachable from the node", "pulls from a registry over plain HTTP, anonymous", "restart of the agent: restarts no container", "teardown leaves nothing: sandboxes, containers, mounts, cgroups, directories, addresses")
 	a := startExamples(t, n)
 	a.untilExamplesSettle()
 	a.agree()

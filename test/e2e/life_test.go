@@ -12,6 +12,7 @@ import (
 
 // A worker that fails once makes all containers of its pod start anew, in the sandbox that is there.
 func TestRestartOfAllContainers(t *testing.T) {
+	sawOn(t, node, "restart of all containers (`RestartAllContainers`)")
 	a := startAgent(t, node, "gang.yaml", podOf("gang", `
 terminationGracePeriodSeconds: 60
 restartPolicy: Never
@@ -42,6 +43,7 @@ containers:
 }
 
 func TestActiveDeadline(t *testing.T) {
+	sawOn(t, node, "`activeDeadlineSeconds`")
 	a := startAgent(t, node, "late.yaml", podOf("late", `
 activeDeadlineSeconds: 4
 containers: [{name: main, image: IMAGE, args: [sleep]}]
@@ -62,6 +64,7 @@ containers: [{name: main, image: IMAGE, args: [sleep]}]
 
 // An image is mounted as a volume, by a container that is made from another one.
 func TestImageVolume(t *testing.T) {
+	sawOn(t, node, "image volumes, with `subPath`")
 	a := startAgent(t, node, "model.yaml", podOf("model", `
 restartPolicy: Never
 volumes: [{name: model, image: {reference: IMAGE, pullPolicy: IfNotPresent}}]

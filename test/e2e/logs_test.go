@@ -21,6 +21,7 @@ import (
 // A container prints numbered lines, faster than its log may grow. The files that come of it, read back to back, have
 // every line once, also over kills of the agent.
 func TestLogsAreRotatedWithoutALostLine(t *testing.T) {
+	sawOn(t, node, "rotation of container logs without a lost line, over a kill of the agent")
 	const lines = 6000
 	a := newAgent(t, node)
 	a.config["containerLogMaxSize"], a.config["containerLogMaxFiles"], a.config["containerLogMonitorInterval"] = "4Ki", 1000, "3s"

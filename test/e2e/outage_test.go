@@ -26,6 +26,7 @@ func TestRuntimeIsKilled(t *testing.T) {
 }
 
 func testOutage(t *testing.T, stop func(*testing.T)) {
+	sawOn(t, node, "a runtime that is stopped, or killed, and comes back")
 	a := newAgent(t, node)
 	health := a.serveHealth()
 	a.write("before.yaml", sleeper("before"))
@@ -65,6 +66,7 @@ func testOutage(t *testing.T, stop func(*testing.T)) {
 
 // An agent that is started before its runtime waits for it.
 func TestAgentBeforeTheRuntime(t *testing.T) {
+	sawOn(t, node, "an agent that is started before its runtime")
 	require.NoError(t, node.StopRuntime(t.Context()))
 	started := false
 	start := func() {

@@ -18,6 +18,7 @@ import (
 
 // A static pod that keeps its UID is resized where it runs; the kernel has the new values, and the status tells them.
 func TestResizeInPlace(t *testing.T) {
+	sawOn(t, node, "resize in place: cgroups of pod and container, status")
 	spec := func(resources string) string {
 		return strings.Replace(podOf("resized", "containers: [{name: main, image: IMAGE, resources: "+resources+", args: [log, -every, 1h, up]}]"),
 			"metadata:", "metadata:\n  uid: 0f1e2d3c-resized", 1)
@@ -68,6 +69,7 @@ func condition(p *v1.Pod, kind v1.PodConditionType) *v1.PodCondition {
 
 // A pod with users of its own runs as others on the node, and what it mounts is its own all the same.
 func TestUserNamespace(t *testing.T) {
+	sawOn(t, node, "users and stop signal in the status")
 	a := newAgent(t, node)
 	a.config["featureGates"] = map[string]bool{"ContainerStopSignals": true}
 	a.write("own.yaml", podOf("own", `hostUsers: false

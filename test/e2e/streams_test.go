@@ -74,6 +74,7 @@ func TestStreams(t *testing.T) { testStreams(t, node) }
 func TestStreamsOnOldContainerd(t *testing.T) { testStreams(t, startOld(t)) }
 
 func testStreams(t *testing.T, n *devnode.Node) {
+	sawOn(t, n, "`logs`, `exec`, `attach`, `port-forward`")
 	a := startAgent(t, n, "talker.yaml", podOf("talker", talker))
 	a.untilPod("talker", "has crashed and has the others", func(p *v1.Pod) bool {
 		for _, c := range []string{"talks", "reads", "serves"} {
@@ -278,6 +279,7 @@ func forwardToTalker(a *agent) {
 
 // Logs are files: they can be read while the runtime is away, also by an agent that has not seen it.
 func TestLogsWhileTheRuntimeIsAway(t *testing.T) {
+	sawOn(t, node, "`logs` while the runtime is away")
 	a := startAgent(t, node, "speaks.yaml", podOf("speaks", `containers: [{name: main, image: IMAGE, args: [log, -every, 1h, spoken]}]`))
 	a.untilPod("speaks", "is ready", isReady)
 	spoken := func() error {

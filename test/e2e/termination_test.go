@@ -17,6 +17,7 @@ import (
 // A process that ignores SIGTERM has its grace and no more; afterwards nothing is left, which every test of this package
 // checks at its end.
 func TestGraceIsHonoured(t *testing.T) {
+	sawOn(t, node, "grace period of a removed manifest")
 	a := startAgent(t, node, "deaf.yaml", podOf("deaf", `
 terminationGracePeriodSeconds: 4
 containers:
@@ -41,6 +42,7 @@ containers:
 
 // An edited manifest is a new pod. It starts when the old one has ended.
 func TestEditReplacesThePod(t *testing.T) {
+	sawOn(t, node, "edit of a manifest: the old pod has its grace, then the new one starts")
 	a := startAgent(t, node, "web.yaml", podOf("web", `
 terminationGracePeriodSeconds: 3
 containers: [{name: main, image: IMAGE, args: [sleep, -ignore-term]}]
@@ -77,6 +79,7 @@ containers: [{name: main, image: IMAGE, args: [sleep, -ignore-term]}]
 
 // The same manifest, taken away and put back while its pod is ending, runs again: under its own UID or a fixed one.
 func TestRemovedManifestReturns(t *testing.T) {
+	sawOn(t, node, "a manifest that is removed and returns while its pod is ending")
 	own := podOf("own", "terminationGracePeriodSeconds: 3\ncontainers: [{name: main, image: IMAGE, args: [sleep, -ignore-term]}]")
 	fixed := strings.Replace(strings.ReplaceAll(own, "own", "fixed"), "metadata:\n", "metadata:\n  uid: 6f1d1a5e-0d5c-4c53-9f5e-0d2f5b8b7a11\n", 1)
 	a := startAgent(t, node, "own.yaml", own, "fixed.yaml", fixed)
@@ -106,6 +109,7 @@ func TestRemovedManifestReturns(t *testing.T) {
 
 // An edit of a manifest with a fixed UID is an update: only another image restarts a container, in the same sandbox.
 func TestEditUnderAFixedUID(t *testing.T) {
+	sawOn(t, node, "edit under a fixed UID")
 	manifest := func(image, text string) string {
 		m := podOf("fixed", "containers: [{name: main, image: "+image+", args: [log, -every, 1h, "+text+"]}]")
 		return strings.Replace(m, "metadata:\n", "metadata:\n  uid: 6f1d1a5e-0d5c-4c53-9f5e-0d2f5b8b7a12\n", 1)

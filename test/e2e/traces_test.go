@@ -79,6 +79,7 @@ func (s *sink) of(root string) map[string][]*trace.Span {
 
 // The start of a pod and its end arrive at a collector as one trace each, with the calls to the runtime below their stages.
 func TestTracesArriveAtACollector(t *testing.T) {
+	sawOn(t, node, "traces, at a collector in the test")
 	s := &sink{}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, s)

@@ -59,17 +59,18 @@ type setup struct {
 type node struct {
 	*testing.T
 	setup
-	began  time.Time
-	sim    *crisim.Runtime
-	disk   *disk
-	server *server
-	root   string
-	roots  int
-	agent  *agent
-	dead   []*agent
-	truth  truth
-	moves  moves
-	story  []string // what was done to it, for the dump
+	began      time.Time
+	sim        *crisim.Runtime
+	disk       *disk
+	server     *server
+	root       string
+	roots      int
+	agent      *agent
+	dead       []*agent
+	truth      truth
+	moves      moves
+	executions executions
+	story      []string // what was done to it, for the dump
 }
 
 // agent is one life of the agent.

@@ -62,6 +62,9 @@ func (n *node) before(l *line, method string, args any) {
 	case *runtimeapi.StartContainerRequest:
 		c, _ := n.sim.Container(r.GetContainerId())
 		uid = c.Pod.GetUid()
+	case *runtimeapi.ExecSyncRequest:
+		n.executed(r)
+		return
 	default:
 		return
 	}

@@ -25,26 +25,38 @@ const (
 	Host  = "localhost:5000"
 	Demo  = Host + "/demo:1"  // the program demo as entrypoint, and its commands as /bin/NAME
 	Pause = Host + "/pause:1" // for sandboxes
+	// The program again, with what an image can say: a named user (65534, in the group 5000, too), variables, a default
+	// command, a directory; and a user by numbers, 1000 and 2000.
+	Named    = Host + "/named:1"
+	Numbered = Host + "/numbered:1"
 )
 
 // links are the commands of demo that have a name in /bin.
-var links = []string{"serve", "sleep", "log", "write", "follow", "cat", "ls", "env", "id", "job", "crash", "exit", "get", "size", "pause"}
+var links = []string{"serve", "sleep", "log", "write", "follow", "cat", "ls", "env", "id", "job", "crash", "exit", "get", "report", "signals", "fill", "oom", "size", "pause"}
 
-// Build compiles the program demo of the checkout and makes both images. Both have the same single layer.
-func Build(ctx context.Context, repo string) (demo, pause v1.Image, err error) {
+// Build compiles the program demo of the checkout and makes the images, by their names. All have the same single layer.
+func Build(ctx context.Context, repo string) (map[string]v1.Image, error) {
 	program, err := compile(ctx, repo)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	content, err := layer(program)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if demo, err = image(content, []string{"/bin/demo"}); err != nil {
-		return nil, nil, err
+	out := map[string]v1.Image{}
+	for name, config := range map[string]v1.Config{
+		Demo:     {Entrypoint: []string{"/bin/demo"}, WorkingDir: "/"},
+		Pause:    {Entrypoint: []string{"/bin/pause"}, WorkingDir: "/"},
+		Named:    {Entrypoint: []string{"/bin/demo"}, Cmd: []string{"report", "/image"}, User: "nobody", WorkingDir: "/data", Env: []string{"FROM=image", "HOME=/data"}},
+		Numbered: {Entrypoint: []string{"/bin/demo"}, User: "1000:2000"},
+	} {
+		config.Env = append(config.Env, "PATH=/bin")
+		if out[name], err = image(content, config); err != nil {
+			return nil, err
+		}
 	}
-	pause, err = image(content, []string{"/bin/pause"})
-	return demo, pause, err
+	return out, nil
 }
 
 func compile(ctx context.Context, repo string) ([]byte, error) {
@@ -63,7 +75,7 @@ func compile(ctx context.Context, repo string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// layer is the content of both images: the program, its links, and what programs expect to find.
+// layer is the content of all images: the program, its links, and what programs expect to find.
 func layer(program []byte) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
@@ -85,7 +97,7 @@ func layer(program []byte) ([]byte, error) {
 	}
 	for _, f := range []struct{ name, content string }{
 		{"etc/passwd", "root:x:0:0:root:/:/bin/demo\nnobody:x:65534:65534:nobody:/:/bin/demo\n"},
-		{"etc/group", "root:x:0:\nnogroup:x:65534:\n"},
+		{"etc/group", "root:x:0:\nnogroup:x:65534:\nextra:x:5000:nobody\n"},
 	} {
 		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644}, f.content); err != nil {
 			return nil, err
@@ -102,7 +114,7 @@ func layer(program []byte) ([]byte, error) {
 	return buf.Bytes(), w.Close()
 }
 
-func image(content []byte, entrypoint []string) (v1.Image, error) {
+func image(content []byte, config v1.Config) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 	if err != nil {
 		return nil, err
@@ -116,9 +128,6 @@ func image(content []byte, entrypoint []string) (v1.Image, error) {
 		return nil, err
 	}
 	cfg = cfg.DeepCopy()
-	cfg.OS, cfg.Architecture = "linux", runtime.GOARCH
-	cfg.Config.Entrypoint = entrypoint
-	cfg.Config.WorkingDir = "/"
-	cfg.Config.Env = []string{"PATH=/bin"}
+	cfg.OS, cfg.Architecture, cfg.Config = "linux", runtime.GOARCH, config
 	return mutate.ConfigFile(img, cfg)
 }

@@ -18,14 +18,15 @@ import (
 func TestImagesCanBePulled(t *testing.T) {
 	repo, err := toolbox.Repo()
 	require.NoError(t, err)
-	demo, pause, err := images.Build(t.Context(), repo)
+	built, err := images.Build(t.Context(), repo)
 	require.NoError(t, err)
 	registry, err := images.Serve()
 	require.NoError(t, err)
 	t.Cleanup(registry.Close)
-	require.NoError(t, registry.Push(t.Context(), images.Demo, demo))
-	require.NoError(t, registry.Push(t.Context(), images.Pause, pause))
-	require.ErrorContains(t, registry.Push(t.Context(), "example.com/demo:1", demo), "localhost:5000")
+	for name, img := range built {
+		require.NoError(t, registry.Push(t.Context(), name, img))
+	}
+	require.ErrorContains(t, registry.Push(t.Context(), "example.com/demo:1", built[images.Demo]), "localhost:5000")
 
 	ref, err := name.ParseReference(registry.Addr+"/demo:1", name.Insecure)
 	require.NoError(t, err)
