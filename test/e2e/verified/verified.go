@@ -86,6 +86,19 @@ func Claims(page string) ([]Seen, error) {
 	return out, nil
 }
 
+// Join is what a run of some tests has seen, with what the page claims of the tests that did not run.
+func Join(page string, seen []Seen) ([]Seen, error) {
+	claims, err := Claims(page)
+	if err != nil {
+		return nil, err
+	}
+	ran := map[string]bool{}
+	for _, s := range seen {
+		ran[s.Test] = true
+	}
+	return append(slices.DeleteFunc(claims, func(c Seen) bool { return ran[c.Test] }), seen...), nil
+}
+
 // Unseen are the claims of the page that a run has not seen. Versions may differ.
 func Unseen(page string, seen []Seen) ([]Seen, error) {
 	claims, err := Claims(page)

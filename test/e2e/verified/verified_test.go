@@ -51,6 +51,16 @@ func TestClaimsThatNobodyHasSeenAreFound(t *testing.T) {
 	require.Equal(t, []verified.Seen{{Feature: "b", Runtime: "containerd 2.4.2", Test: "TestX"}}, unseen)
 }
 
+func TestRunOfSomeTestsLeavesTheOthersAlone(t *testing.T) {
+	other := verified.Seen{Feature: "b", Runtime: "containerd 2", Test: "TestOther"}
+	page, err := verified.Write(empty, seen(other, verified.Seen{Feature: "a", Runtime: "containerd 2", Test: "TestX"}))
+	require.NoError(t, err)
+	now := verified.Seen{Feature: "c", Runtime: "containerd 2", Test: "TestX"}
+	joined, err := verified.Join(page, seen(now))
+	require.NoError(t, err)
+	require.Equal(t, []verified.Seen{other, now}, joined)
+}
+
 func TestPageWithoutPlaceIsRefused(t *testing.T) {
 	_, err := verified.Write("# Seen\n", nil)
 	require.ErrorContains(t, err, "docs/verified.md")
