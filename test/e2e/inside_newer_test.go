@@ -55,7 +55,7 @@ containers: [{name: main, image: IMAGE, args: [signals, -end, user defined signa
 
 func variablesFromFile() view {
 	return view{name: "envfile", shows: "environment from a file in a volume", spec: `
-initContainers: [{name: first, image: IMAGE, args: [write, /v/env, COLOUR=blue], volumeMounts: [{name: v, mountPath: /v}]}]
+initContainers: [{name: first, image: IMAGE, args: [write, /v/env, "COLOUR='blue'"], volumeMounts: [{name: v, mountPath: /v}]}]
 containers:
 - name: main
   image: IMAGE
