@@ -74,6 +74,7 @@ func TestEveryClaimNamesATest(t *testing.T) {
 	require.NoError(t, err)
 	claims, err := verified.Claims(string(page))
 	require.NoError(t, err)
+	require.NotEmpty(t, claims)
 	sources, err := filepath.Glob("../*_test.go")
 	require.NoError(t, err)
 	tests := map[string]bool{}
