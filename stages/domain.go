@@ -188,10 +188,15 @@ func (d *Domain) reborn(old, s *pod.State) {
 // pod is entered at its first step, whether a source has named it yet or not:
 // that is how it gets it after a restart.
 func (d *Domain) reserve(old, s *pod.State) {
-	if old != nil && old.Spec == s.Spec && old.Phase == s.Phase && old.Incarnation == s.Incarnation {
+	same := old != nil && old.Spec == s.Spec && old.Phase == s.Phase && old.Incarnation == s.Incarnation
+	if same && (s.Spec != nil || old.Alive() == s.Alive()) {
 		return
 	}
 	switch {
+	case s.Phase == pod.Active && s.Spec == nil && !s.Alive(): // what is left of a pod takes nothing
+		if d.Ledger.Release(s) {
+			d.topic(topicLedger)
+		}
 	case s.Phase == pod.Active:
 		d.Ledger.Reserve(s)
 		if old != nil && old.Phase == pod.Active && old.Incarnation == s.Incarnation {

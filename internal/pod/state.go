@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -185,6 +186,12 @@ func (s *State) Grace() time.Duration {
 		}
 	}
 	return 30 * time.Second
+}
+
+// Alive reports whether the runtime shows something of the pod that runs.
+func (s *State) Alive() bool {
+	return slices.ContainsFunc(s.Containers, Container.Live) ||
+		slices.ContainsFunc(s.Sandboxes, func(sb Sandbox) bool { return sb.Ready && !sb.Gone })
 }
 
 // HasRemains reports whether the runtime has, or may have, anything of the pod.

@@ -35,9 +35,9 @@ func (n *node) deadPod(source, name string, containers int) {
 	require.NoError(n, client.StopPodSandbox(ctx, sandbox))
 }
 
-// BC-39: many dead containers (20,000 with SCENARIO_SCALE set) of pods that nobody wants any more neither keep
-// the agent from starting nor pods from being served while they are removed, a
-// few at a time.
+// BC-39: many dead containers (20,000 with SCENARIO_SCALE set) of pods that
+// nobody wants any more neither keep the agent from starting nor pods from being
+// served while they are removed, a few at a time.
 func TestManyDeadContainers(t *testing.T) {
 	pods, each := 100, 20
 	if os.Getenv("SCENARIO_SCALE") != "" {
@@ -54,14 +54,16 @@ func TestManyDeadContainers(t *testing.T) {
 			n.sim.SetLatency(method, crisim.Fixed(20*time.Millisecond))
 		}
 		n.sim.ForgetCalls()
-		n.write("web", manifest("web"))
+		n.write("web", manifest("web", does(`{"web":[{"exit":{"after":"2s"}},{}]}`)))
 		n.start()
 		began := time.Now()
 		n.untilRuns(10*time.Second, "web", "web")
 		n.Logf("the pod runs after %s, %d dead containers are left", time.Since(began), len(n.sim.Containers())-1)
 		require.Greater(n, len(n.sim.Containers()), pods*each/2, "it did not wait for their end")
+		n.pass(2100 * time.Millisecond)
+		require.Len(n, n.starts("web", "web"), 2, "its end was seen at once")
 		n.pass(time.Hour)
-		require.Len(n, n.sim.Containers(), 1, "the others are gone")
+		require.Len(n, n.sim.Containers(), 2, "the others are gone")
 		require.LessOrEqual(n, n.atOnce("RemoveContainer"), baseConfig(n).Policy["teardown"].Slots)
 		require.True(n, n.runs("web", "web"))
 	})
