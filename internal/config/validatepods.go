@@ -141,7 +141,6 @@ func (v *validator) logs() {
 	v.check(kc.Logging.Verbosity <= math.MaxInt32, "logging.verbosity", kc.Logging.Verbosity, "is too large")
 }
 
-// gated fields may be set only while their feature gate is on.
 // podSysctls checks the sysctls that all pods get.
 func (v *validator) podSysctls() {
 	if !v.on("DefaultPodSysctls") {
@@ -165,6 +164,7 @@ func (v *validator) podSysctls() {
 // ask for nothing.
 const oldThrottlingFactor = 0.9
 
+// gated fields may be set only while their feature gate is on.
 func (v *validator) gated() {
 	kc := v.kc
 	v.podSysctls()
