@@ -152,7 +152,7 @@ func TestInvalidValuesAreAllReportedWithTheirPaths(t *testing.T) {
 		"logging: {flushFrequency: -1s}":                    "logging.flushFrequency",
 		"logging: {vmodule: [{verbosity: 1}]}":              "logging.vmodule[0].filePattern",
 		"featureGates: {DefaultPodSysctls: true}\ndefaultPodSysctls: {vm.swappiness: \"1\"}": "defaultPodSysctls[vm.swappiness]",
-		"featureGates: {MemoryQoS: false}\nmemoryThrottlingFactor: 0.5": "memoryThrottlingFactor",
+		"featureGates: {MemoryQoS: false}\nmemoryThrottlingFactor: 0.5":                      "memoryThrottlingFactor",
 		"logging: {options: {text: {splitStream: true}}}":                                    "logging.options.text.splitStream",
 		"crashLoopBackOff: {maxContainerRestartPeriod: 1h}":                                  "crashLoopBackOff.maxContainerRestartPeriod",
 		"hairpinMode: x": "hairpinMode",
