@@ -132,12 +132,14 @@ func TestWrittenValuesOfAResize(t *testing.T) {
 		before, raised map[string]string
 		after          map[string]string
 	}{
-		{true,
+		{
+			true,
 			map[string]string{"cpu.weight": "20", "cpu.max": "100000 100000", "memory.max": "2147483648"},
 			map[string]string{"cpu.weight": "39", "cpu.max": "200000 100000", "memory.max": "2147483648"},
 			map[string]string{"cpu.weight": "39", "cpu.max": "200000 100000", "memory.max": "1073741824"},
 		},
-		{false,
+		{
+			false,
 			map[string]string{"cpu.shares": "512", "cpu.cfs_quota_us": "100000", "memory.limit_in_bytes": "2147483648"},
 			map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "200000", "memory.limit_in_bytes": "2147483648"},
 			map[string]string{"cpu.shares": "1024", "cpu.cfs_quota_us": "200000", "memory.limit_in_bytes": "1073741824"},

@@ -118,3 +118,25 @@ func TestStateFileStaysOutOfTheWayOfTheStart(t *testing.T) {
 	require.Zero(t, record(fold(aPod(), admitted, sandbox(true), container("c", 1, nil))).Hold, "a restart is kept at once")
 	require.Zero(t, record(fold(aPod(), admitted, pod.SpecGone{Source: pod.SourceFile, At: now})).Hold, "a removal is kept at once")
 }
+
+func TestFilesAboutAPodFollowItsSpec(t *testing.T) {
+	about := func(label string) *v1.Pod {
+		p := aPod(func(s *v1.PodSpec) {
+			s.Volumes = []v1.Volume{
+				{Name: "about", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}},
+				{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+			}
+			s.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "about", MountPath: "/a"}, {Name: "scratch", MountPath: "/s"}}
+		})
+		p.Labels = map[string]string{"v": label}
+		return p
+	}
+	s := fold(about("1"), admitted, sandbox(true), container("c", 0, nil))
+	was := node(t, s, graph.KindVolume, "about").Key
+	require.NotZero(t, was)
+	require.Zero(t, node(t, s, graph.KindVolume, "scratch").Key)
+	s, _ = pod.Fold(s, pod.SpecSet{Spec: &pod.Spec{Pod: about("2"), Sum: 2, Source: pod.SourceFile, Seen: now}})
+	require.NotEqual(t, was, node(t, s, graph.KindVolume, "about").Key, "they are written again")
+	require.Zero(t, node(t, s, graph.KindVolume, "scratch").Key)
+	require.Zero(t, node(t, s, graph.KindContainer, "c").Key, "nothing else is done")
+}

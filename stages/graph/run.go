@@ -111,9 +111,23 @@ func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
 		demand := p.demandOf(func(c *v1.Container) bool { return v.Image == nil && uses(c, v.Name) }) // images are mounted by the runtime
 		n := volumeNode(v.Name)
 		n.Need, n.Key = []dag.ID{dirs}, demand.key("ensure volume")
+		if demand == 0 && tells(v) && b.mounted(v.Name) {
+			n.Key = newSum().num(spec.Sum).key("write what the spec says now")
+		}
 		ids[v.Name] = b.node(n, plain(func(ctx context.Context) error { return b.work.Volumes.Ensure(ctx, spec.Pod, v) }))
 	}
 	return ids
+}
+
+// tells reports whether a volume has files about its own pod.
+func tells(v *v1.Volume) bool { return v.DownwardAPI != nil || v.Projected != nil }
+
+// mounted reports whether a running container has the volume.
+func (b *builder) mounted(volume string) bool {
+	return slices.ContainsFunc(b.s.Containers, func(c pod.Container) bool {
+		spec := b.specOf(c.Name)
+		return c.Live() && spec != nil && uses(spec, volume)
+	})
 }
 
 func volumeNode(name string) dag.Node[pod.Facts] {

@@ -230,6 +230,7 @@ func (m *mortal) change(do func() error) error {
 func (m *mortal) Rename(from, to string) error {
 	return m.change(func() error { return m.Disk.Rename(from, to) })
 }
+
 func (m *mortal) Remove(path string) error {
 	return m.change(func() error { return m.Disk.Remove(path) })
 }

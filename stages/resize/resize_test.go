@@ -103,7 +103,9 @@ func TestThePodsLimitsAreNeverBelowThoseOfItsContainers(t *testing.T) {
 		"what gives back goes first")
 	at := time.Unix(9, 0)
 	require.Equal(t, pod.Facts{
-		pod.Actuated{At: at, Name: "b", ID: "b1"}, pod.Actuated{At: at, Name: "a", ID: "a1"}, pod.Actuated{At: at, Name: "c", ID: "c1"},
+		pod.Actuated{At: at, Name: "b", ID: "b1"},
+		pod.Actuated{At: at, Name: "a", ID: "a1"},
+		pod.Actuated{At: at, Name: "c", ID: "c1"},
 		pod.Actuated{At: at},
 	}, facts)
 }
