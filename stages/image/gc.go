@@ -110,7 +110,8 @@ func (c *Collector) round(ctx context.Context) error {
 	}
 	freed, err := c.free(ctx, now, unused, short)
 	if err == nil && freed < short {
-		err = fmt.Errorf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", short, freed) //nolint:staticcheck // the ecosystem's sentence
+		//lint:ignore ST1005 the ecosystem's sentence, shown as it is
+		err = fmt.Errorf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", short, freed)
 		c.Tell("FreeDiskSpaceFailed", err.Error())
 	}
 	return err
