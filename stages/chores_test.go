@@ -99,6 +99,7 @@ func TestAskingWhileAChoreWorksIsOneMoreTurn(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Equal(t, []time.Time{began, began.Add(time.Minute)}, c.runs)
 		v, _ := store.Get(pod.ChoreKey("sweep"))
 		require.Equal(t, 2, v.State.Chore.Facts, "what a turn learns the next one knows")
@@ -115,6 +116,7 @@ func TestAChoreThatFailsIsTriedAgain(t *testing.T) {
 		v, _ := store.Get(pod.ChoreKey("sweep"))
 		require.ErrorContains(t, v.Memo[dag.ID{Kind: "sweep"}].Err, "no broom")
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
 		require.Len(t, c.runs, 2)
 	})
 }

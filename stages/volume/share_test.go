@@ -28,8 +28,9 @@ func TestShareMakesTheRootASharedMountOnce(t *testing.T) {
 	go func() {
 		runtime.LockOSThread()
 		var r result
-		r.errs = append(r.errs, unix.Unshare(unix.CLONE_NEWNS|unix.CLONE_FS), unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
-		if r.errs[0] == nil && r.errs[1] == nil {
+		if err := ownMounts(); err != nil {
+			r.errs = append(r.errs, err)
+		} else {
 			for i := range r.changed {
 				r.changed[i], r.err[i] = volume.Share(dir)
 			}
@@ -54,4 +55,34 @@ func TestShareMakesTheRootASharedMountOnce(t *testing.T) {
 func TestShareOfNothingSaysSo(t *testing.T) {
 	_, err := volume.Share(t.TempDir() + "/none")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// ownMounts gives the thread a mount namespace that nobody else sees mounts of.
+// Where the tests run in a chroot, its root is no mount: entering the namespace
+// leaves the chroot, and what is made private is all that lies below.
+func ownMounts() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
+		return err
+	}
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root) //nolint:errcheck // a path
+	ns, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ns) //nolint:errcheck // a path
+	for _, step := range []func() error{
+		func() error { return unix.Setns(ns, unix.CLONE_NEWNS) },
+		func() error { return unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, "") },
+		func() error { return unix.Fchdir(root) },
+		func() error { return unix.Chroot(".") },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
