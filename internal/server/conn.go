@@ -26,10 +26,12 @@ type watchedConn struct {
 	gone context.CancelCauseFunc
 }
 
-// watch makes the context of the connection's requests. It is called before
-// anything is read.
-func (c *watchedConn) watch(ctx context.Context) context.Context {
-	ctx, c.gone = context.WithCancelCause(ctx)
+// watch makes the context of a connection's requests. It is called before
+// anything is read. Another kind of connection is left to the server.
+func watch(ctx context.Context, c net.Conn) context.Context {
+	if w, ok := c.(*watchedConn); ok {
+		ctx, w.gone = context.WithCancelCause(ctx)
+	}
 	return ctx
 }
 

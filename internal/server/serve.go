@@ -47,7 +47,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		}),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 1 << 20,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return c.(*watchedConn).watch(ctx) }, //nolint:forcetypeassert // of watched
+		ConnContext: watch,
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

@@ -66,11 +66,10 @@ func TestRuntimeThatIsAwayComesDiesAndComesAgain(t *testing.T) {
 			return status == http.StatusInternalServerError && strings.Contains(body, "[-]runtime-list failed: ") &&
 				strings.Contains(body, "[-]runtime-ready failed: ") && strings.Contains(body, socket)
 		})
-		n, err := d.client.Node(t.Context())
-		require.NoError(t, err)
-		require.False(t, n.Runtime.Ready)
-		require.False(t, n.Runtime.Events)
-		require.NotEmpty(t, n.Runtime.EventsOff)
+		d.eventually(when+": there are no events", func() bool { // told by another call than the one of the health check
+			n, err := d.client.Node(t.Context())
+			return err == nil && !n.Runtime.Ready && !n.Runtime.Events && n.Runtime.EventsOff != ""
+		})
 		why, err := d.client.WhyNode(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, why.Blocking)

@@ -1,20 +1,13 @@
 package kubelet
 
 import (
-	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"time"
 
-	"github.com/go-logr/logr"
-	internalapi "k8s.io/cri-api/pkg/apis"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-	"k8s.io/cri-client/pkg/logs"
-	"k8s.io/klog/v2"
-
 	"github.com/flowlet/flowlet/internal/pod"
+	"github.com/flowlet/flowlet/internal/server/kubelet/crilog"
 )
 
 func (a *API) containerLogs(w http.ResponseWriter, r *http.Request) {
@@ -52,20 +45,12 @@ func (a *API) containerLogs(w http.ResponseWriter, r *http.Request) {
 // told by breaking the connection off.
 func (a *API) send(w http.ResponseWriter, r *http.Request, log logFile, q logQuery) {
 	out := &output{w: w}
-	if q.read.Follow {
+	if q.follow {
+		q.read.Running = func() bool { return a.running(log) }
 		out.flush = http.NewResponseController(w).Flush
 		out.begin()
 	}
-	stdout, stderr := io.Writer(out), io.Writer(out)
-	switch q.stream {
-	case "Stdout":
-		stderr = nil
-	case "Stderr":
-		stdout = nil
-	}
-	// The library logs lines that it cannot read or pass on.
-	ctx := klog.NewContext(r.Context(), logr.Discard())
-	err := logs.ReadLogs(ctx, log.path, log.id, &q.read, follower{a: a, log: log}, stdout, stderr)
+	err := crilog.Read(r.Context(), log.path, q.read, out)
 	switch {
 	case err == nil:
 		out.begin()
@@ -105,33 +90,16 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, o.flush()
 }
 
-// follower is all of a runtime that following a log needs: whether its
-// container still runs. The agent knows that without asking.
-type follower struct {
-	internalapi.RuntimeService
-	a   *API
-	log logFile
-}
-
-// ContainerStatus implements internalapi.RuntimeService.
-func (f follower) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
-	state := runtimeapi.ContainerState_CONTAINER_EXITED
-	if f.running() {
-		state = runtimeapi.ContainerState_CONTAINER_RUNNING
-	}
-	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{State: state}}, nil
-}
-
 // running reports whether more may be logged. A container that the runtime
 // has not told of yet may run.
-func (f follower) running() bool {
-	v, ok := f.a.Store.Get(f.log.key)
+func (a *API) running(log logFile) bool {
+	v, ok := a.Store.Get(log.key)
 	if !ok {
 		return false
 	}
-	c, known := byID(v.State, f.log.id)
-	if f.log.id == "" {
-		if c, known = v.State.Newest(f.log.container); !known {
+	c, known := byID(v.State, log.id)
+	if log.id == "" {
+		if c, known = v.State.Newest(log.container); !known {
 			return true
 		}
 	}

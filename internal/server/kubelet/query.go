@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/cri-client/pkg/logs"
+	"github.com/flowlet/flowlet/internal/server/kubelet/crilog"
 )
 
 // logQuery are the parameters of /containerLogs: those of v1.PodLogOptions,
 // and "tail", an old name of tailLines that knows "all".
 type logQuery struct {
-	read     logs.LogOptions
+	read     crilog.Options
+	follow   bool
 	previous bool
-	stream   string // All, Stdout or Stderr
 }
 
 // parseLogQuery decodes a query. What cannot be decoded is an undecodable
@@ -25,9 +25,9 @@ func parseLogQuery(q url.Values, now time.Time) (logQuery, error) {
 		q.Set("tailLines", tail)
 	}
 	d := decoder{q: q}
-	out := logQuery{previous: d.boolean("previous"), stream: d.oneOf("stream", "All", "Stdout", "Stderr")}
-	out.read.Follow, out.read.Timestamp = d.boolean("follow"), d.boolean("timestamps")
-	out.read.TailLines = d.integer("tailLines", 0)
+	out := logQuery{previous: d.boolean("previous"), follow: d.boolean("follow")}
+	out.read.Stream, out.read.Timestamps = d.oneOf("stream", "All", "Stdout", "Stderr"), d.boolean("timestamps")
+	out.read.Tail = d.integer("tailLines", 0)
 	out.read.LimitBytes = d.integer("limitBytes", 1)
 	seconds := d.integer("sinceSeconds", 1)
 	out.read.Since = d.time("sinceTime")
@@ -37,7 +37,7 @@ func parseLogQuery(q url.Values, now time.Time) (logQuery, error) {
 	case seconds != nil:
 		out.read.Since = now.Add(-time.Duration(*seconds) * time.Second)
 	}
-	if out.read.TailLines != nil && out.stream != "All" {
+	if out.read.Tail != nil && out.read.Stream != "All" {
 		d.invalid = append(d.invalid, errors.New("tailLines and a specific stream are mutually exclusive"))
 	}
 	if d.undecodable != nil {
