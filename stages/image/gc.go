@@ -92,9 +92,11 @@ func (c *Collector) round(ctx context.Context) error {
 		return err
 	}
 	unused, err = c.removeOld(ctx, now, unused)
-	if err != nil {
-		return err
-	}
+	return errors.Join(err, c.makeRoom(ctx, now, unused))
+}
+
+// makeRoom removes images when the file system is too full.
+func (c *Collector) makeRoom(ctx context.Context, now time.Time, unused []candidate) error {
 	space, err := c.Space(ctx)
 	if err != nil {
 		return err
@@ -195,12 +197,14 @@ func anyOf(used map[string]bool, img *runtimeapi.Image) bool {
 }
 
 // removeOld removes what was unused for longer than MaxAge, and returns what
-// is left. An agent that is younger than that cannot know.
+// is left. An agent that is younger than that cannot know. An image that cannot
+// be removed does not keep the others, and is not tried again in this round.
 func (c *Collector) removeOld(ctx context.Context, now time.Time, unused []candidate) (left []candidate, _ error) {
 	if c.Rules.MaxAge <= 0 || now.Sub(c.started) <= c.Rules.MaxAge {
 		return unused, nil
 	}
-	for i, img := range unused {
+	var errs []error
+	for _, img := range unused {
 		since := img.used
 		if since.IsZero() {
 			since = img.first
@@ -210,14 +214,12 @@ func (c *Collector) removeOld(ctx context.Context, now time.Time, unused []candi
 			continue
 		}
 		did, err := c.remove(ctx, img)
-		if err != nil {
-			return append(left, unused[i:]...), err
-		}
+		errs = append(errs, err)
 		if !did {
 			left = append(left, img)
 		}
 	}
-	return left, nil
+	return left, errors.Join(errs...)
 }
 
 // free removes images until that many bytes are free. An image that cannot be

@@ -231,6 +231,23 @@ func TestCollectionThatFails(t *testing.T) {
 	require.Contains(t, s.told[1], "InvalidDiskCapacity: invalid capacity 0 on image filesystem")
 }
 
+// Neither the others that are too old nor the room that is needed wait for one
+// that cannot be removed.
+func TestAnOldImageThatCannotBeRemovedKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStock()
+		s.add("a-stuck", 10)
+		s.add("b-old", 10)
+		_, c := s.collector(image.Rules{High: 85, Low: 80, MaxAge: time.Hour})
+		require.NoError(t, c.Round(context.Background()))
+		time.Sleep(time.Hour + time.Second)
+		s.add("new", 100)
+		s.other, s.broken["a-stuck"] = 800, errors.New("in use by a snapshot")
+		require.ErrorContains(t, c.Round(context.Background()), "removing image a-stuck: in use by a snapshot")
+		require.Equal(t, []string{"b-old", "new"}, s.removed)
+	})
+}
+
 func TestAPodIsNeverToldOfAnImageThatIsBeingRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStock()

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -36,7 +37,9 @@ func (g *guard) told(ctx context.Context, id string, mark uint64) (ok bool, _ er
 		if g.found == nil {
 			g.found = map[string]time.Time{}
 		}
-		g.found[id] = time.Now()
+		now := time.Now()
+		g.expire(now)
+		g.found[id] = now
 		g.mu.Unlock()
 		return true, nil
 	}
@@ -53,16 +56,16 @@ func (g *guard) told(ctx context.Context, id string, mark uint64) (ok bool, _ er
 	}
 }
 
+// expire forgets what no longer counts as found, with g.mu held.
+func (g *guard) expire(now time.Time) {
+	maps.DeleteFunc(g.found, func(_ string, at time.Time) bool { return now.Sub(at) >= fresh })
+}
+
 // remove runs remove unless a pod was told of the image a short while ago, and
 // reports whether it did.
 func (g *guard) remove(id string, remove func() error) (did bool, _ error) {
 	g.mu.Lock()
-	now := time.Now()
-	for other, at := range g.found {
-		if now.Sub(at) >= fresh {
-			delete(g.found, other)
-		}
-	}
+	g.expire(time.Now())
 	if _, used := g.found[id]; used || g.removing[id] != nil {
 		g.mu.Unlock()
 		return false, nil

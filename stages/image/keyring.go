@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -85,8 +86,8 @@ func (e entry) config() (*runtimeapi.AuthConfig, error) {
 
 func keyring(auths map[string]entry) (Keyring, error) {
 	ring := make(Keyring, 0, len(auths))
-	for of, e := range auths {
-		auth, err := e.config()
+	for _, of := range slices.Sorted(maps.Keys(auths)) {
+		auth, err := auths[of].config()
 		if err != nil {
 			return nil, fmt.Errorf("auths[%q]: %w", of, err)
 		}
@@ -97,8 +98,8 @@ func keyring(auths map[string]entry) (Keyring, error) {
 		k.auth = auth
 		ring = append(ring, k)
 	}
-	// What is longer is more specific; the rest is for an order that is always the same.
-	slices.SortFunc(ring, func(a, b key) int { return strings.Compare(b.host+b.path, a.host+a.path) })
+	// What is longer is more specific. Names of one place keep their order.
+	slices.SortStableFunc(ring, func(a, b key) int { return strings.Compare(b.host+b.path, a.host+a.path) })
 	return ring, nil
 }
 

@@ -54,6 +54,17 @@ func TestKeyringForReference(t *testing.T) {
 	}
 }
 
+// Several names of one registry are tried in the order of the names, each time.
+func TestNamesOfOneRegistryKeepTheirOrder(t *testing.T) {
+	for range 50 {
+		ring, err := image.ParseDockerCfg([]byte(`{
+			"r.io": {"auth": "YTpw"}, "https://r.io/v2/": {"auth": "Yjpw"}, "https://r.io/v1/": {"auth": "Yzpw"}, "http://r.io": {"auth": "ZDpw"}
+		}`))
+		require.NoError(t, err)
+		require.Equal(t, []string{"d/p", "c/p", "b/p", "a/p"}, users(ring.For("r.io/app")))
+	}
+}
+
 func TestOlderFormIsTheSameWithoutAuths(t *testing.T) {
 	ring, err := image.ParseDockerCfg([]byte(`{"registry.io": {"auth": "dTpw", "email": "x@y"}}`))
 	require.NoError(t, err)
