@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -63,18 +64,25 @@ func (m *Meter) Pods(ctx context.Context, pods []*v1.Pod) (map[types.UID]*Pod, e
 	}
 	byPod := containers(stats)
 	out := make(map[types.UID]*Pod, len(pods))
-	keep := make(map[types.UID]files, len(pods))
+	m.expire(time.Now())
 	var errs []error
 	for _, p := range pods {
 		f, err := m.measure(ctx, p)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err))
 		}
-		keep[p.UID] = f
+		m.files[p.UID] = f
 		out[p.UID] = join(byPod[p.UID], f)
 	}
-	m.files = keep
 	return out, errors.Join(errs...)
+}
+
+// expire forgets what is too old. The rest stays, whichever pods are asked for.
+func (m *Meter) expire(now time.Time) {
+	if m.files == nil {
+		m.files = map[types.UID]files{}
+	}
+	maps.DeleteFunc(m.files, func(_ types.UID, f files) bool { return !now.Before(f.until) })
 }
 
 // join puts the logs of all containers beside the runtime's figures.

@@ -122,6 +122,22 @@ func TestTreesThatTakeLongAreReadLessOften(t *testing.T) {
 	}
 }
 
+func TestTreesAreNotReadAgainBecauseOthersWereAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disks := &slowDisks{takes: time.Second}
+		m := &usage.Meter{Runtime: figures{[]*runtimeapi.ContainerStats{}}, Disks: disks, Oldest: time.Minute}
+		other := measuredPod()
+		other.UID = "u2"
+		for range 5 {
+			for _, pods := range [][]*v1.Pod{{measuredPod(), other}, {other}} {
+				_, err := m.Pods(context.Background(), pods)
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, 2, disks.walks)
+	})
+}
+
 func TestMeterReturnsWhatItCouldMeasure(t *testing.T) {
 	m := &usage.Meter{Runtime: figures{[]*runtimeapi.ContainerStats{}}, Disks: &slowDisks{err: errors.New("half")}, Oldest: time.Minute}
 	got, err := m.Pods(context.Background(), []*v1.Pod{measuredPod()})
