@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/flowlet/flowlet/internal/pod"
@@ -38,31 +37,12 @@ func describe(now time.Time, d server.Detail) string {
 			}
 		}
 	}))
-	if len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses) > 0 {
-		b.WriteString("\n" + table(func(w *tabwriter.Writer) {
-			fmt.Fprintln(w, "CONTAINER\tSTATE\tREADY\tRESTARTS\tLAST STATE\tIMAGE")
-			for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-				fmt.Fprintf(w, "%s\t%s\t%t\t%d\t%s\t%s\n", c.Name, state(c.State), c.Ready, c.RestartCount, state(c.LastTerminationState), c.Image)
-			}
-		}))
-	}
+	b.WriteString(containersText(now, p))
 	if len(d.Why.Blocking) > 0 {
 		b.WriteString("\n" + d.Why.Text())
 	}
 	b.WriteString("\n" + events(now, d))
 	return b.String()
-}
-
-func state(s v1.ContainerState) string {
-	switch {
-	case s.Running != nil:
-		return "Running"
-	case s.Terminated != nil:
-		return fmt.Sprintf("%s (exit %d)", or(s.Terminated.Reason, "Terminated"), s.Terminated.ExitCode)
-	case s.Waiting != nil:
-		return or(s.Waiting.Reason, "Waiting")
-	}
-	return "-"
 }
 
 func events(now time.Time, d server.Detail) string {

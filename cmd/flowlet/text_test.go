@@ -139,6 +139,7 @@ func TestDescribe(t *testing.T) {
 		p.Annotations[server.AnnotationUnsupported] = "spec.hostUsers"
 		p.Status.Message = "a message"
 		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &v1.ContainerStateTerminated{Reason: "Error", ExitCode: 3}
+		p.Spec.InitContainers = []v1.Container{{Name: "i"}}
 		p.Status.InitContainerStatuses = []v1.ContainerStatus{{Name: "i", Ready: true, Image: "y", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}
 	})
 	d := server.Detail{
@@ -164,9 +165,9 @@ Manifest:   /m/web.yaml
 Message:    a message
 No effect:  spec.hostUsers
 
-CONTAINER  STATE                READY  RESTARTS  LAST STATE      IMAGE
-i          Terminated (exit 0)  true   0         -               y
-a          CrashLoopBackOff     false  2         Error (exit 3)  x:1
+CONTAINER  KIND  STATE                READY  RESTARTS  LAST STATE      IMAGE
+i          init  Terminated (exit 0)  true   0         -               y
+a          app   CrashLoopBackOff     false  2         Error (exit 3)  x:1
 
 default/web-n  running  3 of 4 stages done
 

@@ -138,7 +138,7 @@ func TestAdmissionIsHeld(t *testing.T) {
 	for want, w := range map[string]world{
 		"held: the runtime has not been listed yet":                                     {unsynced: []string{"pleg"}},
 		"held: source file has not told all it knows yet: running pods keep their room": {unsynced: []string{"file"}},
-		"held: name lock: p_ns is still held by pod old":                                {holder: "old"},
+		"held: name lock: another pod p_ns (UID old) is still here":                     {holder: "old"},
 		"held: no room until these pods are gone: ns/a, ns/b":                           {waiting: []string{"ns/a", "ns/b"}},
 	} {
 		got := look(fold(aPod()), w)

@@ -65,7 +65,7 @@ func (b *builder) found() {
 	b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Claimed{At: time.Now()}}, nil })
 }
 
-// admit has work until the node has decided. It is held while an older pod of
+// admit has work until the node has decided. It is held while another pod of
 // that name is there and while the room it needs is still being left.
 func (b *builder) admit(observe dag.ID) dag.ID {
 	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindAdmit}, Need: []dag.ID{observe}, Owns: "admission"}
@@ -76,7 +76,7 @@ func (b *builder) admit(observe dag.ID) dag.ID {
 	if src := b.s.Source(); !b.World.Synced(src) {
 		n.Hold.Why = "source " + src + " has not told all it knows yet: running pods keep their room"
 	} else if holder, held := b.World.NameHolder(b.s); held {
-		n.Hold.Why = "name lock: " + b.s.FullName() + " is still held by pod " + string(holder)
+		n.Hold.Why = "name lock: another pod " + b.s.FullName() + " (UID " + string(holder) + ") is still here"
 	} else if ok, waiting := b.World.Room(b.s); !ok && len(waiting) > 0 {
 		n.Hold.Why = "no room until these pods are gone: " + strings.Join(waiting, ", ")
 	}

@@ -199,7 +199,7 @@ func TestPlanOfAnEditEndsTheOldPod(t *testing.T) {
 	require.Len(t, edited.Pods, 2)
 	require.Equal(t, []string{"ends", "starts"}, []string{edited.Pods[0].Change, edited.Pods[1].Change})
 	require.NotEqual(t, edited.Pods[0].UID, edited.Pods[1].UID)
-	require.Equal(t, "name lock: web-n_default is still held by pod "+edited.Pods[0].UID, edited.Pods[1].Plan.Later[0].Why)
+	require.Equal(t, "name lock: another pod web-n_default (UID "+edited.Pods[0].UID+") is still here", edited.Pods[1].Plan.Later[0].Why)
 
 	elsewhere, err := d.client.Plan(ctx, "/somewhere/web.yaml", []byte(manifest))
 	require.NoError(t, err)
