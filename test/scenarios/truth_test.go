@@ -20,7 +20,7 @@ import (
 //
 //	I1 never two live containers for one (pod full name, container name)
 //	I2 no RunPodSandbox, CreateContainer or StartContainer for a pod after its
-//	   removal was seen
+//	   removal was seen; at the very instant of that it may have been under way
 //	I3 a phase never leaves Succeeded or Failed, and those are told only when
 //	   nothing of the pod runs
 type truth struct {
@@ -69,10 +69,17 @@ func (n *node) before(l *line, method string, args any) {
 		return
 	}
 	if a := n.agent; a != nil && a.line == l {
-		if v, ok := a.Store.Get(pod.Key(uid)); ok && v.State.Removal != nil {
+		if v, ok := a.Store.Get(pod.Key(uid)); ok && removedBefore(v.State, time.Now()) {
 			n.truth.breach("I2: %s for pod %s after its removal was seen", method, v.State.FullName())
 		}
 	}
+}
+
+// removedBefore reports whether the pod's removal was seen before now. The agent
+// asks for it last thing before it sends a call, and what is folded between its
+// question and this one is of the same instant: time stands still until all wait.
+func removedBefore(s *pod.State, now time.Time) bool {
+	return s.Removal != nil && s.Removal.At.Before(now)
 }
 
 // after sees every call when the runtime is done with it.
