@@ -17,11 +17,11 @@ import (
 // whose policy says so is stopped, and has the new resources when it is started
 // again. What runs has been seen, and what the pod was given before is in its
 // state file, first.
-func (b *builder) resize(p *plan, observe, record dag.ID, stops map[string]dag.ID) {
+func (b *builder) resize(p *plan, observe, record dag.ID, stops []dag.ID) {
 	if b.s.Spec.Asked == nil && b.s.Resize == nil {
 		return
 	}
-	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindResize}, Need: []dag.ID{observe}, After: append(values(stops, b.names()), record), Owns: "resources", Class: "cgroup", Atomic: true}
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindResize}, Need: []dag.ID{observe}, After: slices.Concat(stops, []dag.ID{record}), Owns: "resources", Class: "cgroup", Atomic: true}
 	if asked := b.s.Spec.Asked; asked != nil {
 		b.allocate(n, asked)
 		return

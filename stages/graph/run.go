@@ -30,10 +30,11 @@ func (b *builder) run() {
 	images := b.images(&p)
 
 	stops := b.stops(&p, observe)
-	old := b.sandboxStop(p.sandbox.ID, values(stops, b.names()))
+	stopped := values(stops, b.names())
+	old := b.sandboxStop(p.sandbox.ID, stopped)
 	sandbox := b.sandbox(&p, deadline, observe, admit, cgroup, dirs, old)
 	record := b.record()
-	restart := b.restartAll(&p, record, append(values(stops, b.names()), observe))
+	restart := b.restartAll(&p, record, slices.Concat(stopped, []dag.ID{observe}))
 
 	inputs := inputs{
 		after: deadline, restart: restart, record: record, places: []dag.ID{cgroup, dirs}, sandbox: sandbox,
@@ -42,7 +43,7 @@ func (b *builder) run() {
 	for i := range p.units {
 		b.container(&p, &p.units[i], &inputs)
 	}
-	b.resize(&p, observe, record, stops)
+	b.resize(&p, observe, record, stopped)
 	b.prune(&p, observe)
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }
