@@ -39,7 +39,7 @@ func (n *node) deadPod(source, name string, containers int) {
 // nobody wants any more neither keep the agent from starting nor pods from being
 // served while they are removed, a few at a time.
 func TestManyDeadContainers(t *testing.T) {
-	pods, each := 100, 20
+	pods, each := 50, 20
 	if os.Getenv("SCENARIO_SCALE") != "" {
 		pods, each = 1000, 20
 	}
