@@ -57,8 +57,8 @@ func (b *builder) hook(spec *v1.Container, id string, kind hook.Kind) run {
 		err := b.work.Hooks.Run(ctx, s, spec, id, kind)
 		ended := pod.HookEnded{Hook: key}
 		if err != nil {
-			if errors.Is(context.Cause(ctx), dag.ErrStopping) {
-				return nil, err // the next agent runs it
+			if errors.Is(err, hook.ErrUnended) {
+				return nil, dag.RetryAfter(err, time.Second) // or the next agent runs it
 			}
 			ended.Failure = err.Error()
 		}

@@ -39,6 +39,11 @@ const ReasonPostStart = "PostStartHookError"
 // ErrCut is in the chain of the error of a hook that did not finish in its time.
 var ErrCut = errors.New("it did not finish in the time it had")
 
+// ErrUnended is in the chain of the error of a hook whose end nobody will tell:
+// the agent is stopping, or the runtime went away. It is no failure, and the
+// hook is to be run again.
+var ErrUnended = errors.New("its end is not known")
+
 // Executor runs commands in containers.
 type Executor interface {
 	// ExecSync runs a command to its end; with timeout 0 for as long as ctx
@@ -74,22 +79,25 @@ type Target struct {
 // Run runs a hook to its end, or to that of ctx, which is the only limit of its
 // time. A failure is told in an event, and its error carries the reason:
 // PostStartHookError or FailedPreStopHook. A hook that is still running when
-// ctx ends is left alone and counts as failed (ErrCut), unless the agent is
-// stopping.
+// ctx ends is left alone and counts as failed (ErrCut); one whose end is not
+// known (ErrUnended) is told in no event.
 func (h *Hooks) Run(ctx context.Context, t Target, handler *v1.LifecycleHandler) error {
 	err := h.run(ctx, t, handler)
 	if err == nil {
 		return nil
 	}
-	cause := context.Cause(ctx)
-	stopping := errors.Is(cause, dag.ErrStopping)
-	if cause != nil && !stopping {
-		err = fmt.Errorf("%w: %w", ErrCut, cause)
-	} else if stopping {
-		err = cause
+	unended := crifact.Unreachable(err)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, dag.ErrStopping):
+		unended, err = true, cause
+	case cause != nil:
+		unended, err = false, fmt.Errorf("%w: %w", ErrCut, cause)
+	}
+	if unended {
+		err = fmt.Errorf("%w: %w", ErrUnended, err)
 	}
 	err = fmt.Errorf("%s hook of container %s: %w", t.Kind, t.Container.Name, err)
-	if !stopping {
+	if !unended {
 		h.failed(t, err)
 	}
 	return pod.WithReason(t.reason(), err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -105,6 +107,16 @@ func TestExec(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A runtime that goes away ends no hook, and tells nothing about it.
+func TestRuntimeGoesAwayMeanwhile(t *testing.T) {
+	f := newFixture(executor(func(context.Context, string, []string, time.Duration) (*runtimeapi.ExecSyncResponse, error) {
+		return nil, status.Error(codes.Unavailable, "transport is closing")
+	}))
+	err := f.Run(t.Context(), target(hook.PostStart), command("warm"))
+	require.ErrorIs(t, err, hook.ErrUnended)
+	require.Empty(t, f.events)
 }
 
 func TestOutputIsLimited(t *testing.T) {
