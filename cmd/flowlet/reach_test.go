@@ -144,7 +144,7 @@ func TestCommandLinesThatReachNowhere(t *testing.T) {
 		"attach of nothing":          {args: []string{"attach"}, want: "flowlet attach needs one POD"},
 		"attach without input":       {args: []string{"attach", "web", "-i"}, want: "container a takes no input: its spec would need stdin: true"},
 		"forward of no port":         {args: []string{"port-forward", "web"}, want: "needs one POD and at least one port"},
-		"forward of a bad port":      {args: []string{"port-forward", "web", "http"}, want: "error parsing local port 'http'"},
+		"forward of a bad port":      {args: []string{"port-forward", "web", "http"}, want: `port "http": no container of pod default/web-n has a port of that name; it has []`},
 		"forward that is refused":    {args: []string{"port-forward", "web", ":80"}, want: `container not found ("a")`, sent: true},
 	}
 	for name, tt := range tests {

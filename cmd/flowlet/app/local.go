@@ -38,7 +38,7 @@ func (d *daemon) localAPI() http.Handler {
 	}
 	k := &kubelet.API{
 		Store: d.agent.Store, Pods: a.PodList, Streams: d.runtime, Commands: d.runtime,
-		LogDir: func(p *v1.Pod) string { return sandbox.LogDir(d.config.Kubelet.PodLogsDir, p) },
+		LogDir: func(p *v1.Pod) string { return sandbox.LogDir(d.logRoot(), p) },
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a.Handler())

@@ -57,7 +57,7 @@ func (d *daemon) node() (Node, error) {
 		return Node{}, err
 	}
 	n.Sandbox = sandbox.Settings{
-		LogRoot: k.PodLogsDir, ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain, ResolvConf: *k.ResolverConfig, NodeIPs: ips,
+		LogRoot: d.logRoot(), ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain, ResolvConf: *k.ResolverConfig, NodeIPs: ips,
 	}
 	n.Container = container.Settings{
 		NodeIPs: ips, Memory: capacity.Memory().Value(), Allocatable: allocatable, CgroupV2: tree.V2, SwapLimit: tree.LimitsSwap(), HugePageSizes: cgroup.PageSizes(),
@@ -75,9 +75,8 @@ func (d *daemon) node() (Node, error) {
 		n.Sandbox.Period, n.Container.Period = cfsPeriod(c), cfsPeriod(c)
 	}
 	if d.simulated() {
-		n.Sandbox.LogRoot = filepath.Join(c.RootDir, "logs")
 		n.Container.LinkDir = ""
-		n.Cgroups, n.Dirs, n.Volumes = NoCgroups{}, NoDirs{}, NoVolumes{}
+		n.Cgroups, n.Dirs, n.Volumes = NoCgroups{}, SimDirs{Logs: d.logRoot()}, NoVolumes{}
 		n.Usage = SimUsage{Sim: d.sim, Memory: capacity.Memory().Value()}
 		return n, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -105,7 +106,10 @@ func (d *daemon) buildRuntime() error {
 		d.endpoint = usualSocket()
 	}
 	if d.endpoint == SimEndpoint {
-		d.sim = crisim.New(crisim.Config{})
+		if err := (SimDirs{Logs: d.logRoot()}).Clear(); err != nil {
+			return err
+		}
+		d.sim = crisim.New(crisim.Config{Logs: crisim.Files{}})
 		var err error
 		if d.streams, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			return fmt.Errorf("streams of the simulated runtime: %w", err)
@@ -237,3 +241,11 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 
 // simulated reports whether nothing of the machine is to be touched.
 func (d *daemon) simulated() bool { return strings.HasPrefix(d.endpoint, SimEndpoint) }
+
+// logRoot is where the logs of pods are.
+func (d *daemon) logRoot() string {
+	if d.simulated() {
+		return filepath.Join(d.config.RootDir, "logs")
+	}
+	return d.config.Kubelet.PodLogsDir
+}
