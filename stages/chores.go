@@ -22,7 +22,7 @@ func (d *Domain) stepChore(k pod.Key, s *pod.State) pipeline.Next {
 	if _, ok := d.chores[k]; !ok {
 		return pipeline.Next{Forget: true}
 	}
-	w := &world{d: d}
+	w := d.look()
 	memo, wake := d.engine.Step(k, d.choreGraph(time.Now(), s, w))
 	d.Store.PutChore(podstore.View{Key: k, State: s, Memo: memo})
 	return pipeline.Next{Wake: wake, Reads: w.topics}

@@ -73,10 +73,14 @@ type Config struct {
 type Domain struct {
 	Config
 
-	engine *Engine
-	events *Pipeline
-	chores map[pod.Key]node.Chore
+	engine  *Engine
+	events  *Pipeline
+	chores  map[pod.Key]node.Chore
+	sources []string // the runtime and those of Config, at most maxSources
 }
+
+// maxSources is how many sources one agent can have, the runtime among them.
+const maxSources = 8
 
 // topicLedger is changed when room on the node became free.
 const topicLedger = "ledger"
@@ -88,6 +92,10 @@ const sourceStage = "stage"
 // have to be run.
 func New(c Config, o pipeline.Options) (*Domain, *Pipeline, *Engine) {
 	d := &Domain{Config: c, chores: make(map[pod.Key]node.Chore)}
+	if c.Graph != nil {
+		d.sources = append(d.sources, c.Graph.RuntimeSource)
+	}
+	d.sources = append(d.sources, c.Sources...)
 	for _, chore := range c.Chores {
 		d.chores[pod.ChoreKey(chore.Name())] = chore
 	}
@@ -162,7 +170,10 @@ func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 	if k.IsChore() {
 		return d.stepChore(k, s)
 	}
-	w := &world{d: d}
+	w := d.look()
+	if newer, ok := d.events.State(k); ok {
+		s = newer
+	}
 	now := time.Now()
 	g := graph.Build(graph.In{Now: now, State: s, World: w, Config: d.Config.Graph}, d.Work)
 	memo, wake := d.engine.Step(k, g)
@@ -175,6 +186,18 @@ func (d *Domain) Step(k pod.Key, s *pod.State, _ uint64) pipeline.Next {
 	d.reserve(old.State, s)
 	d.put(now, old, podstore.View{Key: k, State: s, Memo: memo})
 	return pipeline.Next{Wake: wake, Reads: w.topics}
+}
+
+// look notes which sources have told all they know. What a source told came
+// before that, so a state that is read afterwards has it; the one that a step is
+// given may be older. Else a pod would be taken for one that no source wants, or
+// for one of which the runtime has nothing, just when they tell.
+func (d *Domain) look() *world {
+	w := &world{d: d}
+	for i, source := range d.sources {
+		w.synced[i] = d.Store.Synced(source)
+	}
+	return w
 }
 
 // reborn ends what the store and the ledger hold of an earlier life of the UID.
@@ -251,15 +274,16 @@ func (d *Domain) topic(t string) {
 // only to be looked at: for plans and pictures. It may be called concurrently.
 func (d *Domain) Look(now time.Time, s *pod.State) *graph.Graph {
 	if s.Chore != nil {
-		return d.choreGraph(now, s, &world{d: d})
+		return d.choreGraph(now, s, d.look())
 	}
-	return graph.Build(graph.In{Now: now, State: s, World: &world{d: d}, Config: d.Config.Graph}, nil)
+	return graph.Build(graph.In{Now: now, State: s, World: d.look(), Config: d.Config.Graph}, nil)
 }
 
 // world is what one step reads of what pods share.
 type world struct {
 	d      *Domain
 	topics []string
+	synced [maxSources]bool // by the domain's sources
 }
 
 var _ graph.World = (*world)(nil)
@@ -274,7 +298,8 @@ func (w *world) Configured(source string) bool { return slices.Contains(w.d.Sour
 
 func (w *world) Synced(source string) bool {
 	w.read(pipeline.Synced(source))
-	return w.d.Store.Synced(source)
+	i := slices.Index(w.d.sources, source)
+	return i >= 0 && w.synced[i]
 }
 
 func (w *world) NameHolder(s *pod.State) (pod.Key, bool) {
