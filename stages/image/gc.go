@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/internal/usage"
@@ -52,6 +53,9 @@ type Collector struct {
 	CollectorConfig
 	images  *Images
 	started time.Time
+	// turn is held by who removes: others wait, since what is just being removed
+	// is not gone yet, and who looked at the space meanwhile would miss it.
+	turn *semaphore.Weighted
 
 	mu     sync.Mutex
 	known  map[string]sight // by ID
@@ -65,7 +69,7 @@ type sight struct{ first, used time.Time }
 // Collector returns what removes images that are used by nobody, and never one
 // that i has just told a pod of.
 func (i *Images) Collector(c CollectorConfig) *Collector {
-	return &Collector{CollectorConfig: c, images: i, started: time.Now(), known: map[string]sight{}}
+	return &Collector{CollectorConfig: c, images: i, started: time.Now(), turn: semaphore.NewWeighted(1), known: map[string]sight{}}
 }
 
 // Round looks at what is used, removes what is too old, and makes room when
@@ -86,6 +90,10 @@ func (c *Collector) round(ctx context.Context) error {
 	if c.Rules.High >= 100 && c.Rules.MaxAge == 0 {
 		return nil
 	}
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	defer c.turn.Release(1)
 	now := time.Now()
 	unused, err := c.look(ctx, now)
 	if err != nil {
@@ -130,6 +138,10 @@ func (r Rules) short(a usage.Amount) int64 {
 
 // Unused removes every image that may go, for a node that is short of space.
 func (c *Collector) Unused(ctx context.Context) error {
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	defer c.turn.Release(1)
 	now := time.Now()
 	unused, err := c.look(ctx, now)
 	if err != nil {

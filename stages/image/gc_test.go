@@ -289,3 +289,24 @@ func TestAnImageThatAPodWasToldOfIsNotRemoved(t *testing.T) {
 		require.Equal(t, []string{"web"}, s.removed, "nobody made anything of it")
 	})
 }
+
+// Who asks for room while somebody else makes it is answered when it is there.
+func TestRemovalsWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStock()
+		s.add("i0", 900)
+		s.gate = make(chan struct{})
+		_, c := s.collector(image.Rules{High: 85, Low: 80})
+		time.Sleep(time.Minute)
+		round, unused := make(chan error, 1), make(chan error, 1)
+		go func() { round <- c.Round(t.Context()) }()
+		synctest.Wait()
+		go func() { unused <- c.Unused(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, unused, "it waits for what is under way")
+		close(s.gate)
+		require.NoError(t, <-round)
+		require.NoError(t, <-unused)
+		require.Equal(t, []string{"i0"}, s.removed)
+	})
+}
