@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -177,7 +178,13 @@ func recordSum(s *pod.State) sum {
 		d = amounts(d, s.Allocation)
 	}
 	if r := s.Resize; r != nil {
-		d = d.num(uint64(r.At.UnixNano())).num(uint64(len(r.Left)))
+		d = d.num(uint64(r.At.UnixNano()))
+		for _, name := range slices.Sorted(maps.Keys(r.Left)) {
+			d = d.str(name).str(r.Left[name])
+		}
+		if r.Pod {
+			d = d.str("pod")
+		}
 	}
 	for _, c := range s.Containers {
 		if c.Ended() || c.Attempt > 0 || ephemeral(s, c.Name) {

@@ -140,3 +140,15 @@ func TestFilesAboutAPodFollowItsSpec(t *testing.T) {
 	require.Zero(t, node(t, s, graph.KindVolume, "scratch").Key)
 	require.Zero(t, node(t, s, graph.KindContainer, "c").Key, "nothing else is done")
 }
+
+func TestEveryStepOfAResizeIsKept(t *testing.T) {
+	key := func(r *pod.Resize) dag.Key {
+		s := fold(aPod(), admitted, sandbox(true), container("c", 1, nil))
+		s.Resize = r
+		return node(t, s, graph.KindRecord, "").Key
+	}
+	one, other := map[string]string{"a": "a-0"}, map[string]string{"b": "b-0"}
+	require.NotEqual(t, key(&pod.Resize{At: now, Left: one}), key(&pod.Resize{At: now, Left: other}), "another container is left")
+	require.NotEqual(t, key(&pod.Resize{At: now, Pod: true}), key(&pod.Resize{At: now}), "the pod's cgroup is done")
+	require.Equal(t, key(&pod.Resize{At: now, Left: one}), key(&pod.Resize{At: now, Left: map[string]string{"a": "a-0"}}))
+}
