@@ -40,14 +40,14 @@ func (r *reader) follow(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("following %s: %w", r.path, err)
 		}
-		leave := r.closed(next != "" || !running)
+		leave := r.closed(next.path != "" || !running)
 		if err := r.drain(ctx, math.MaxInt64); err != nil {
 			return err
 		}
 		switch {
 		case !leave:
 			err = r.wait(ctx, events)
-		case next == "":
+		case next.path == "":
 			return r.flush()
 		default:
 			err = r.to(next)
@@ -76,14 +76,24 @@ func (r *reader) wait(ctx context.Context, events *fsnotify.Watcher) error {
 	return nil
 }
 
-// to goes on with another file. One that was renamed since is looked for again.
-func (r *reader) to(path string) error {
-	f, err := os.Open(path)
+// part is a file of the log; without a path there is none.
+type part struct {
+	path string
+	info fs.FileInfo
+}
+
+// to goes on with another file. One that was renamed since is looked for again:
+// another may have its name.
+func (r *reader) to(next part) error {
+	f, err := os.Open(next.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(info, next.info) {
+		return errors.Join(err, f.Close())
 	}
 	if err := r.flush(); err != nil {
 		return errors.Join(err, f.Close())
@@ -97,24 +107,24 @@ func (r *reader) to(path string) error {
 var rotated = regexp.MustCompile(`\.\d{8}-\d{6}$`)
 
 // next is the file that follows the one that is read: of the parts rotated after it the oldest, or the log itself.
-// It is empty while there is none.
-func (r *reader) next() (string, error) {
+func (r *reader) next() (none part, _ error) {
 	own, err := r.file.Stat()
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	now, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(own, now) {
-		return "", nil
+		return none, nil
 	}
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	names, err := filepath.Glob(r.path + ".*") // sorted, which is by time
 	if err != nil {
-		return "", err
+		return none, err
 	}
-	after, younger := r.path, r.path
+	after := part{r.path, now}
+	younger := after
 	for _, name := range slices.Backward(names) {
 		info, err := os.Stat(name)
 		if err != nil || !rotated.MatchString(name) {
@@ -123,9 +133,9 @@ func (r *reader) next() (string, error) {
 		if os.SameFile(own, info) {
 			return after, nil
 		}
-		after = name
+		after = part{name, info}
 		if !info.ModTime().Before(own.ModTime()) {
-			younger = name
+			younger = after
 		}
 	}
 	return younger, nil // the own part was compressed or removed
