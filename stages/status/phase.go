@@ -126,11 +126,13 @@ func (c *computation) initPhase() (p progress) {
 	return p
 }
 
-// restarts reports whether a container that ended may be started again.
+// restarts reports whether a container that ended may be started again. One that
+// is created runs before long, and while it is not known how one ended, nothing
+// is decided.
 func (c *computation) restarts() bool {
 	for i := range c.p.Spec.Containers {
 		spec := &c.p.Spec.Containers[i]
-		if now, ok := c.State.Newest(spec.Name); !ok || now.Reset || pod.Restarts(c.p, spec, false, now) {
+		if now, ok := c.State.Newest(spec.Name); !ok || now.Reset || !now.Ended() || pod.Restarts(c.p, spec, false, now) {
 			return true
 		}
 	}

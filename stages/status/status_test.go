@@ -484,3 +484,18 @@ func TestLastWordsShareALimit(t *testing.T) {
 		require.True(t, utf8.ValidString(got[i].State.Terminated.Message))
 	}
 }
+
+// An event tells that a container ended before the runtime was asked how: the
+// phase, which is never left once it is terminal, waits for that.
+func TestAnEndOfWhichNothingIsKnownDecidesNothing(t *testing.T) {
+	vague := exited("web", 0, 0)
+	vague.Detailed, vague.Exit = false, pod.Exit{}
+	w := newWorld(restart(v1.RestartPolicyNever)).with(admitted, ready, seen(vague))
+	require.Equal(t, v1.PodRunning, w.compute().Phase)
+	w = newWorld(restart(v1.RestartPolicyNever)).with(admitted, ready, seen(exited("web", 0, 3)))
+	require.Equal(t, v1.PodFailed, w.compute().Phase)
+
+	next := pod.Container{ID: "web-1", Name: "web", Attempt: 1, SandboxID: "s", State: pod.Created, CreatedAt: at(50), Detailed: true}
+	w = newWorld(restart(v1.RestartPolicyNever)).with(admitted, ready, seen(exited("web", 0, 3), next))
+	require.Equal(t, v1.PodRunning, w.compute().Phase, "a rule for exit codes started it again")
+}
