@@ -6,8 +6,12 @@ import (
 	"net"
 )
 
-// watched hands out connections that tell when they are gone.
-type watched struct{ net.Listener }
+// watched hands out connections that tell when they are gone, and that are
+// closed when cut ends: a server forgets those that a request has upgraded.
+type watched struct {
+	net.Listener
+	cut context.Context
+}
 
 // Accept implements net.Listener.
 func (l watched) Accept() (net.Conn, error) {
@@ -15,7 +19,7 @@ func (l watched) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{Conn: c, gone: func(error) {}}, nil
+	return &watchedConn{Conn: c, gone: func(error) {}, uncut: context.AfterFunc(l.cut, func() { _ = c.Close() })}, nil
 }
 
 // watchedConn ends a context when the other side has closed it, which the
@@ -23,7 +27,8 @@ func (l watched) Accept() (net.Conn, error) {
 // has to read, as all do who serve an upgraded connection.
 type watchedConn struct {
 	net.Conn
-	gone context.CancelCauseFunc
+	gone  context.CancelCauseFunc
+	uncut func() bool
 }
 
 // watch makes the context of a connection's requests. It is called before
@@ -48,6 +53,7 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *watchedConn) Close() error {
 	c.gone(errClientGone)
+	c.uncut()
 	return c.Conn.Close()
 }
 

@@ -34,9 +34,13 @@ func ListenLocal(root string) (net.Listener, error) {
 	return l, nil
 }
 
+// parting is how long requests may take to end after the server was told to.
+const parting = 5 * time.Second
+
 // Serve answers on l until ctx ends, and returns when all requests have ended.
 // A request's context ends with ctx, and when its connection is gone, also
-// after an upgrade.
+// after an upgrade. Connections that are in use 5 s after the end of ctx, by a
+// client that does not read for example, are closed.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	var requests sync.WaitGroup // those after an upgrade as well, which the server no longer counts
 	s := &http.Server{
@@ -49,13 +53,18 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: watch,
 	}
+	cut, closeAll := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeAll()
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 5*time.Second, errors.New("shutdown of the server"))
-		defer cancel()
-		stopped <- errors.Join(s.Shutdown(late), s.Close())
+		time.AfterFunc(parting, closeAll)
+		err := s.Shutdown(cut)
+		if cut.Err() != nil {
+			err = nil // who was cut off did not want to know
+		}
+		stopped <- errors.Join(err, s.Close())
 	})
-	err := s.Serve(watched{l})
+	err := s.Serve(watched{l, cut})
 	if !stop() {
 		err = <-stopped
 		requests.Wait()
