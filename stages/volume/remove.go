@@ -40,7 +40,7 @@ func removeTree(path string, mounts lister) error {
 		return err
 	}
 	defer func() { _ = parent.Close() }()
-	if err := removeIn(parent, filepath.Base(path)); err != nil {
+	if err := (&removal{}).entry(parent, filepath.Base(path), 0); err != nil {
 		return fmt.Errorf("removing %s: %w", path, err)
 	}
 	return nil
@@ -75,8 +75,18 @@ func realPath(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// removeIn deletes one entry of a directory.
-func removeIn(parent *os.Root, name string) error {
+// deepest is how deep removal goes down: each level holds a file descriptor,
+// and a pod may make more levels than the agent may have of those.
+const deepest = 64
+
+// removal deletes one tree.
+type removal struct {
+	top    *os.Root // of the tree, once it is open
+	lifted int
+}
+
+// entry deletes one entry of a directory.
+func (r *removal) entry(parent *os.Root, name string, depth int) error {
 	info, err := parent.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -84,8 +94,11 @@ func removeIn(parent *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
+	if info.IsDir() && depth > deepest {
+		return r.lift(parent, name)
+	}
 	if info.IsDir() {
-		if err := emptyDirectory(parent, name); err != nil {
+		if err := r.empty(parent, name, depth); err != nil {
 			return err
 		}
 	}
@@ -95,7 +108,7 @@ func removeIn(parent *os.Root, name string) error {
 	return nil
 }
 
-func emptyDirectory(parent *os.Root, name string) error {
+func (r *removal) empty(parent *os.Root, name string, depth int) error {
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
 		return err
@@ -104,15 +117,45 @@ func emptyDirectory(parent *os.Root, name string) error {
 	if err := notAMount(parent, dir, name); err != nil {
 		return err
 	}
+	if r.top == nil {
+		r.top = dir
+	}
 	for {
 		names, err := someNames(dir)
 		if err != nil || len(names) == 0 {
 			return err
 		}
 		for _, child := range names {
-			if err := removeIn(dir, child); err != nil {
+			if err := r.entry(dir, child, depth+1); err != nil {
 				return fmt.Errorf("%s: %w", child, err)
 			}
+		}
+	}
+}
+
+// lift moves a directory that is too deep up to the top of the tree, where it
+// is found when what is there is read again. The kernel refuses a mount point.
+// What may be replaced is an empty directory.
+func (r *removal) lift(parent *os.Root, name string) error {
+	from, err := parent.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }()
+	top, err := r.top.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = top.Close() }()
+	for {
+		r.lifted++
+		err := unix.Renameat(int(from.Fd()), name, int(top.Fd()), fmt.Sprintf("too-deep-%d", r.lifted))
+		switch {
+		case err == nil, errors.Is(err, unix.ENOENT):
+			return nil
+		case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR): // that name is taken
+		default:
+			return fmt.Errorf("moving it up, since it is deep in the tree: %w", err)
 		}
 	}
 }

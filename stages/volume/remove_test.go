@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/mount-utils"
 
@@ -98,6 +99,34 @@ func TestRemovalOfALargeDirectory(t *testing.T) {
 	for i := range 2500 { // more than is read at a time
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
 	}
+	require.NoError(t, volume.RemoveTree(dir, mount.NewFakeMounter(nil)))
+	require.NoDirExists(t, dir)
+}
+
+// A pod may make more levels than the agent may open files at a time.
+func TestRemovalOfADeepTree(t *testing.T) {
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	low := limit
+	low.Cur = 512
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
+
+	dir := filepath.Join(t.TempDir(), "tree")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "too-deep-1/full"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "too-deep-2"), nil, 0o600))
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	for range 1000 {
+		for _, name := range [...]string{"down", "beside"} {
+			require.NoError(t, unix.Mkdirat(at, name, 0o755))
+		}
+		next, err := unix.Openat(at, "down", unix.O_PATH|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(at))
+		at = next
+	}
+	require.NoError(t, unix.Close(at))
 	require.NoError(t, volume.RemoveTree(dir, mount.NewFakeMounter(nil)))
 	require.NoDirExists(t, dir)
 }
