@@ -2,11 +2,14 @@ package usage_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/flowlet/flowlet/internal/usage"
 )
@@ -79,4 +82,69 @@ func TestWalkThatIsCutReturnsALowerBound(t *testing.T) {
 
 func TestWalkOfWhatIsNotThere(t *testing.T) {
 	require.Zero(t, measured(t, filepath.Join(t.TempDir(), "none")))
+}
+
+// chain makes directories in each other, each with another one beside the next, and returns the lowest, open.
+func chain(t *testing.T, dir string, levels int) (lowest int) {
+	t.Helper()
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	for range levels {
+		require.NoError(t, unix.Mkdirat(at, "beside", 0o755))
+		require.NoError(t, unix.Mkdirat(at, "down", 0o755))
+		next, err := unix.Openat(at, "down", unix.O_PATH|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(at))
+		at = next
+	}
+	return at
+}
+
+// A path of a tree may be longer than the kernel takes, and going from its top to each directory would take for ever.
+func TestWalkOfADeepTree(t *testing.T) {
+	dir, levels := t.TempDir(), 2000
+	lowest := chain(t, dir, levels)
+	big, err := unix.Openat(lowest, "big", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	require.NoError(t, err)
+	_, err = unix.Write(big, make([]byte, 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(unix.Close(big), unix.Close(lowest)))
+	d := measured(t, dir)
+	require.EqualValues(t, 1+2*levels+1, d.Inodes)
+	require.Greater(t, d.Bytes, int64(1<<20))
+}
+
+// Whatever is moved while a tree is measured: the measurement ends, never leaves the tree, and counts what was not moved.
+func TestWalkWhileDirectoriesAreMoved(t *testing.T) {
+	outside := t.TempDir()
+	write(t, filepath.Join(outside, "big"), 8<<20)
+	dir := filepath.Join(outside, "tree")
+	for i := range 50 {
+		write(t, filepath.Join(dir, "stays", fmt.Sprint(i), "a/b/file"), 1)
+		write(t, filepath.Join(dir, "moves", fmt.Sprint(i), "a/b/file"), 1)
+	}
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var errs []error
+		for i := 0; ; i = (i + 1) % 50 {
+			select {
+			case <-stop:
+				stopped <- errors.Join(errs...)
+				return
+			default:
+			}
+			from, to := filepath.Join(dir, "moves", fmt.Sprint(i), "a/b"), filepath.Join(outside, "elsewhere")
+			if err := errors.Join(os.Rename(from, to), os.Rename(to, from)); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}()
+	for range 20 {
+		d := measured(t, dir)
+		require.GreaterOrEqual(t, d.Inodes, int64(1+1+50*4+1+50*2))
+		require.LessOrEqual(t, d.Inodes, int64(1+2*(1+50*4)))
+		require.Less(t, d.Bytes, int64(8<<20))
+	}
+	close(stop)
+	require.NoError(t, <-stopped)
 }
