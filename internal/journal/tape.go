@@ -45,6 +45,7 @@ type packed struct {
 	kind      recordKind
 	state     dag.State
 	atomic    bool
+	onTime    bool
 }
 
 type recordKind uint8
@@ -118,7 +119,7 @@ func (t *tape) move(m Move) {
 	e := m.Entry
 	p := packed{
 		at: nanos(m.At), until: nanos(e.Until), in: e.Key.In, attempt: uint16(min(e.Attempt, math.MaxUint16)), stage: t.stage(m.ID),
-		do: t.word(e.Key.Do), why: t.word(e.Why), class: t.word(e.Class), state: e.State, atomic: e.Atomic,
+		do: t.word(e.Key.Do), why: t.word(e.Why), class: t.word(e.Class), state: e.State, atomic: e.Atomic, onTime: e.OnTime,
 	}
 	if m.Gone {
 		p.kind = gone
@@ -153,7 +154,7 @@ func (t *tape) event(e Event) {
 func (t *tape) unmove(p packed) Move {
 	e := dag.Entry{
 		Key: dag.Key{Do: t.wordOf(p.do), In: p.in}, State: p.state, Since: timeOf(p.at), Until: timeOf(p.until),
-		Attempt: int(p.attempt), Why: t.wordOf(p.why), Class: t.wordOf(p.class), Atomic: p.atomic,
+		Attempt: int(p.attempt), Why: t.wordOf(p.why), Class: t.wordOf(p.class), Atomic: p.atomic, OnTime: p.onTime,
 	}
 	if p.err != 0 {
 		e.Err = errors.New(t.wordOf(p.err))

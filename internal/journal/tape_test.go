@@ -21,7 +21,7 @@ func TestEntriesComeBack(t *testing.T) {
 		e := dag.Entry{
 			Key: dag.Key{Do: word.Draw(t, "do"), In: rapid.Uint64().Draw(t, "in")}, State: dag.State(rapid.IntRange(0, int(dag.Done)).Draw(t, "state")),
 			Since: time.Unix(1, rapid.Int64Range(0, 1e12).Draw(t, "since")), Attempt: rapid.IntRange(0, 60_000).Draw(t, "attempt"),
-			Why: word.Draw(t, "why"), Class: word.Draw(t, "class"), Atomic: rapid.Bool().Draw(t, "atomic"),
+			Why: word.Draw(t, "why"), Class: word.Draw(t, "class"), Atomic: rapid.Bool().Draw(t, "atomic"), OnTime: rapid.Bool().Draw(t, "on time"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "on") {
 			e.On = append(e.On, stage.Draw(t, "id"))
