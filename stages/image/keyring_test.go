@@ -115,6 +115,10 @@ func TestNodeKeysAreReadAgainWhenTheyChange(t *testing.T) {
 	auths, err = keys.For("r.io/app")
 	require.ErrorContains(t, err, filepath.Join(root, "config.json"))
 	require.Empty(t, auths)
+
+	require.NoError(t, os.Truncate(filepath.Join(root, "config.json"), 1<<40)) // in memory it would be the agent's end
+	_, err = keys.For("r.io/app")
+	require.ErrorContains(t, err, "config.json: it is larger than 10 MiB")
 }
 
 // locked is a registry that opens with one password only.

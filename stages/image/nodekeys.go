@@ -1,7 +1,9 @@
 package image
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -84,11 +86,28 @@ func (k *NodeKeys) look(f nodeFile, info fs.FileInfo) {
 		return
 	}
 	k.read = nodeRead{path: f.path, changed: info.ModTime(), size: info.Size()}
-	data, err := os.ReadFile(f.path)
+	data, err := readSmall(f.path)
 	if err == nil {
 		k.read.ring, err = f.parse(data)
 	}
 	if err != nil {
 		k.read.err = fmt.Errorf("reading the node's registry credentials in %s: %w", f.path, err)
 	}
+}
+
+// mostKeys is how large a docker configuration may be: the names of these
+// files are no rarity, and one is looked for in the working directory.
+const mostKeys = 10 << 20
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, mostKeys+1))
+	if err == nil && len(data) > mostKeys {
+		return nil, errors.New("it is larger than 10 MiB")
+	}
+	return data, err
 }

@@ -43,12 +43,12 @@ func (r *rotator) rotate(ctx context.Context, log Log) error {
 	case info.Size() < r.limits.MaxSize:
 		return nil
 	}
+	// What cannot be removed or compressed takes more room, but the log has to go on.
 	parts, err := r.tidy(log.Path)
 	if err != nil {
-		return fmt.Errorf("tidying up the rotated logs of %s: %w", log.Of, err)
+		err = fmt.Errorf("tidying up the rotated logs of %s: %w", log.Of, err)
 	}
-	// What cannot be compressed takes more room, but the log has to go on.
-	return errors.Join(r.compress(ctx, log, parts), r.begin(ctx, log, parts))
+	return errors.Join(err, r.compress(ctx, log, parts), r.begin(ctx, log, parts))
 }
 
 // part is a rotated part of a log.

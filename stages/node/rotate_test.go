@@ -280,3 +280,19 @@ func TestNoLineIsLost(t *testing.T) {
 		require.Equal(t, numbered(1, w.last), lines(t, path))
 	})
 }
+
+// What lies beside a log and cannot be removed does not make the log grow without end.
+func TestLogGoesOnBesideWhatCannotBeRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.log")
+	w := newWriter(t, path)
+	defer func() { _ = w.file.Close() }()
+	for _, name := range []string{".20000101-000000", ".20000101-000001.tmp"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(path+name, "foreign"), 0o755))
+	}
+	w.write(100)
+	require.ErrorContains(t, rotate(t, w, 2), "tidying up the rotated logs of ns/p/c")
+	require.Equal(t, 1, w.seen)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+}

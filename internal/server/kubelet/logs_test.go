@@ -40,19 +40,20 @@ func TestContainerLogs(t *testing.T) {
 	n.logFile("a", 1, line1, line2, half3, rest3)
 	n.started("c1", 1, pod.Running)
 	tests := map[string]string{
-		"":                               "one\ntwo\nthree\n",
-		"previous=false&follow=0":        "one\ntwo\nthree\n",
-		"tailLines=2":                    "three\n", // the library counts the parts of a line
-		"tailLines=0":                    "",
-		"tail=3":                         "two\nthree\n",
-		"tail=all":                       "one\ntwo\nthree\n",
-		"limitBytes=5":                   "one\nt",
-		"sinceTime=2026-01-02T03:04:06Z": "two\nthree\n",
-		"sinceSeconds=1":                 "",
-		"timestamps=true&tailLines=3":    "2026-01-02T03:04:06.200000000Z two\n2026-01-02T03:04:07.300000000Z three\n",
-		"stream=Stdout":                  "one\nthree\n",
-		"stream=Stderr":                  "two\n",
-		"stream=All&tailLines=1":         "ee\n",
+		"":                                 "one\ntwo\nthree\n",
+		"previous=false&follow=0":          "one\ntwo\nthree\n",
+		"tailLines=2":                      "three\n", // the library counts the parts of a line
+		"tailLines=0":                      "",
+		"tail=3":                           "two\nthree\n",
+		"tail=all":                         "one\ntwo\nthree\n",
+		"limitBytes=5":                     "one\nt",
+		"sinceTime=2026-01-02T03:04:06Z":   "two\nthree\n",
+		"sinceSeconds=1":                   "",
+		"sinceSeconds=9223372036854775807": "one\ntwo\nthree\n",
+		"timestamps=true&tailLines=3":      "2026-01-02T03:04:06.200000000Z two\n2026-01-02T03:04:07.300000000Z three\n",
+		"stream=Stdout":                    "one\nthree\n",
+		"stream=Stderr":                    "two\n",
+		"stream=All&tailLines=1":           "ee\n",
 	}
 	for query, want := range tests {
 		t.Run(query, func(t *testing.T) {

@@ -34,7 +34,7 @@ func parseLogQuery(q url.Values, now time.Time) (logQuery, error) {
 	switch {
 	case seconds != nil && !out.read.Since.IsZero():
 		d.invalid = append(d.invalid, errors.New("at most one of sinceTime and sinceSeconds may be specified"))
-	case seconds != nil:
+	case seconds != nil && *seconds < now.Unix(): // more is all there is, and no duration any more
 		out.read.Since = now.Add(-time.Duration(*seconds) * time.Second)
 	}
 	if out.read.Tail != nil && out.read.Stream != "All" {
