@@ -76,9 +76,12 @@ func dagCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dag POD | dag -f MANIFEST", Short: "Draw a pod's graph, live or as a manifest would have it", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := drawing(cmd.Context(), &a, manifest, args)
+			out, warnings, err := drawing(cmd.Context(), &a, manifest, args)
 			if err != nil {
 				return err
+			}
+			for _, w := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Note: "+w)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), out)
 			return err
@@ -89,15 +92,16 @@ func dagCommand() *cobra.Command {
 	return cmd
 }
 
-func drawing(ctx context.Context, a *ask, manifest string, args []string) (string, error) {
+func drawing(ctx context.Context, a *ask, manifest string, args []string) (string, []string, error) {
 	format := explain.Format(a.output)
 	switch {
 	case manifest != "" && len(args) == 0:
 		return app.DrawManifest(manifest, format)
 	case manifest == "" && len(args) == 1:
-		return a.client().Dag(ctx, args[0], format)
+		out, err := a.client().Dag(ctx, args[0], format)
+		return out, nil, err
 	}
-	return "", errors.New("dag takes either a POD or -f MANIFEST")
+	return "", nil, errors.New("dag takes either a POD or -f MANIFEST")
 }
 
 func traceCommand() *cobra.Command {

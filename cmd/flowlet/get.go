@@ -15,6 +15,12 @@ import (
 
 func getCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get", Short: "Show pods, one pod, the node, or the policy", Args: cobra.ArbitraryArgs, RunE: help}
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if c == cmd && c.Flags().NArg() > 0 { // a flag of what is shown behind a word that is nothing to show
+			return fmt.Errorf("unknown command %q for %q: there are pods, pod, node and policy", c.Flags().Arg(0), c.CommandPath())
+		}
+		return err
+	})
 	cmd.AddCommand(getPods(), getPod(), getNode(), getPolicy())
 	return cmd
 }

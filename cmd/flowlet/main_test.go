@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +53,8 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		"no such command":          {[]string{"frobnicate"}, `unknown command "frobnicate" for "flowlet"`},
 		"no such thing to get":     {[]string{"get", "nodes"}, `unknown command "nodes" for "flowlet get"`},
+		"and with a flag":          {[]string{"get", "nodes", "--root-dir", "/nope"}, `unknown command "nodes" for "flowlet get": there are pods, pod, node and policy`},
+		"an unknown flag of get":   {[]string{"get", "--nope"}, "unknown flag: --nope"},
 		"get pod without a pod":    {[]string{"get", "pod"}, "flowlet get pod needs one POD: NAMESPACE/NAME"},
 		"why without a pod":        {[]string{"why"}, "flowlet why needs one POD"},
 		"why of two pods":          {[]string{"why", "a", "b"}, "2 arguments were given"},
@@ -77,6 +81,16 @@ func TestWrongCommandLines(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+func TestDagOfAManifestSaysWhatIsOddAboutIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - {name: app, image: x, imagePulPolicy: Never}\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out, err := flowlet(t, "dag", "-f", file)
+	require.NoError(t, err)
+	require.Contains(t, out, "Note: "+file+`:6: unknown field "spec.containers[0].imagePulPolicy", it is ignored: is imagePullPolicy meant?`)
+	require.Contains(t, out, "container[app]")
 }
 
 func TestHelpNamesEveryCommand(t *testing.T) {

@@ -53,6 +53,8 @@ func (r *reach) target(ctx context.Context, ref string, notes io.Writer) (*v1.Po
 	}
 	all := containers(p)
 	switch {
+	case r.container != "" && len(all) > 0 && !slices.Contains(all, r.container):
+		return nil, t, fmt.Errorf("container %q not found in pod %s/%s: it has %s", r.container, p.Namespace, p.Name, strings.Join(all, ", "))
 	case r.container != "":
 		t.Container = r.container
 	case slices.Contains(all, p.Annotations[defaultContainer]):

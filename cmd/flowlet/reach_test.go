@@ -137,6 +137,7 @@ func TestCommandLinesThatReachNowhere(t *testing.T) {
 		"no bytes":                   {args: []string{"logs", "web", "--limit-bytes", "0"}, want: "--limit-bytes 0: use a number above 0"},
 		"one container and all":      {args: []string{"logs", "web", "-c", "a", "--all-containers"}, want: "[all-containers container]"},
 		"logs of a pod without spec": {args: []string{"logs", "found", "--root-dir", bare}, want: "pod default/found has no spec here: name the container with -c"},
+		"logs of a wrong container":  {args: []string{"logs", "web", "-c", "x"}, want: `container "x" not found in pod default/web-n: it has setup, a, b`},
 		"exec without a command":     {args: []string{"exec", "web"}, want: "flowlet exec needs one POD and, after --, a command"},
 		"exec without the dashes":    {args: []string{"exec", "web", "ls"}, want: "flowlet exec needs one POD and, after --, a command"},
 		"exec without a pod":         {args: []string{"exec", "--", "ls"}, want: "flowlet exec needs one POD and, after --, a command"},

@@ -19,7 +19,7 @@ var layers = []layer{
 	}},
 	{"engines", []string{"dag", "dag/*", "pipeline", "pipeline/*"}},
 	{"words of the runtime, calls to containers", []string{"internal/crifact", "internal/nodehttp", "internal/usage"}},
-	{"words", []string{"internal/pod"}},
+	{"words", []string{"internal/pod", "internal/plain"}},
 }
 
 // siblings are the edges allowed inside one layer, besides those from a package to one below its own folder.

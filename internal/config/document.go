@@ -1,20 +1,27 @@
 package config
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flowlet/flowlet/internal/plain"
 )
 
 // document is one file of configuration as written.
@@ -51,7 +58,10 @@ func decodeDocument(file string, data []byte) (*document, error) {
 	}
 	d := &document{file: file}
 	if err := yaml.Unmarshal(data, &d.tree); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: is not valid YAML or JSON: %w", file, err)
+	}
+	if secondDocument(data) {
+		return nil, fmt.Errorf("%s: holds several YAML documents; one KubeletConfiguration is wanted, others go into files of --config-dir", file)
 	}
 	d.warnings = duplicates(file, data)
 	// Null removes in a drop-in and means "not set" elsewhere; not every type
@@ -67,10 +77,11 @@ func decodeDocument(file string, data []byte) (*document, error) {
 	switch {
 	case isStrict:
 		for _, e := range strict.Errors() {
-			d.warnings = append(d.warnings, fmt.Sprintf("%s: %v; it is ignored", file, e))
+			d.warnings = append(d.warnings, fmt.Sprintf("%s: %v; it is ignored%s", file, e, meant(e)))
 		}
 	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
-		return nil, fmt.Errorf("%s: %w; it must begin with apiVersion: %s and kind: KubeletConfiguration", file, err, kubeletconfig.SchemeGroupVersion)
+		return nil, fmt.Errorf("%s: apiVersion is %q and kind is %q; it must begin with apiVersion: %s and kind: KubeletConfiguration",
+			file, text(d.tree["apiVersion"]), text(d.tree["kind"]), kubeletconfig.SchemeGroupVersion)
 	case err != nil:
 		return nil, explainDecode(file, withoutNull, err)
 	}
@@ -97,6 +108,40 @@ func duplicates(file string, data []byte) []string {
 	return out
 }
 
+// secondDocument is true when something stands behind the first document of a
+// file, which the decoder would drop in silence. data has been decoded.
+func secondDocument(data []byte) bool {
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	full := 0
+	for {
+		doc, err := r.Read()
+		if err != nil {
+			return full > 1
+		}
+		var content any
+		if err := yaml.Unmarshal(doc, &content); err != nil || content != nil {
+			full++
+		}
+	}
+}
+
+// meant asks after the field that an unknown one may stand for.
+func meant(unknown error) string {
+	fe, ok := unknown.(kjson.FieldError) //nolint:errorlint // the strict errors are not wrapped
+	if !ok {
+		return ""
+	}
+	if name := plain.Meant(reflect.TypeFor[kubeletconfig.KubeletConfiguration](), fe.FieldPath()); name != "" {
+		return ": is " + name + " meant?"
+	}
+	return ""
+}
+
+func text(value any) string {
+	s, _ := value.(string)
+	return s
+}
+
 func strictDecoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	if err := kubeletconfig.AddToScheme(scheme); err != nil {
@@ -110,16 +155,52 @@ func strictDecoder() runtime.Decoder {
 func explainDecode(file string, tree map[string]any, cause error) error {
 	var errs []error
 	for _, path := range presentFields(tree) {
-		alone := map[string]any{}
-		setPath(alone, path, getPath(tree, path))
-		if _, err := decodeTree(alone); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s: %w", file, path, err))
+		for part, value := range parts(getPath(tree, path)) {
+			if err := decodeAlone(path, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s%s: %s", file, path, part, whyNot(path, value, err)))
+			}
 		}
 	}
 	if len(errs) == 0 {
 		return fmt.Errorf("%s: %w", file, cause)
 	}
 	return errors.Join(errs...)
+}
+
+// parts gives the entries of a map one by one, each as a map of its own, and
+// anything else as it is.
+func parts(value any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		entries, ok := value.(map[string]any)
+		if !ok {
+			yield("", value)
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if !yield("["+key+"]", map[string]any{key: entries[key]}) {
+				return
+			}
+		}
+	}
+}
+
+func decodeAlone(path string, value any) error {
+	alone := map[string]any{}
+	setPath(alone, path, value)
+	_, err := decodeTree(alone)
+	return err
+}
+
+// whyNot says what is wrong with a value that does not decode; a number without
+// a unit that stands for a duration is a mistake of its own.
+func whyNot(path string, value any, err error) string {
+	switch value.(type) {
+	case float64, int64:
+		if decodeAlone(path, "90s") == nil && decodeAlone(path, "x") != nil {
+			return "is a number, must be a duration with its unit, such as 90s"
+		}
+	}
+	return plain.Decode(err, value)
 }
 
 // decodeTree is lenient about unknown fields, and case-sensitive.

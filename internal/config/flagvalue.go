@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -10,7 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flowlet/flowlet/internal/plain"
 )
 
 // kind is the form of a flag's text.
@@ -65,16 +67,17 @@ func (v *flagValue) Set(text string) error {
 func (k kind) parse(text string, old any) (any, error) {
 	switch k {
 	case kindBool:
-		return strconv.ParseBool(text)
+		on, err := strconv.ParseBool(text)
+		return on, or(err, "must be true or false")
 	case kindInt32:
 		n, err := strconv.ParseInt(text, 0, 32)
-		return n, err
+		return n, or(err, "must be an integer")
 	case kindInt64:
 		n, err := strconv.ParseInt(text, 0, 64)
-		return n, err
+		return n, or(err, "must be an integer")
 	case kindDuration:
 		d, err := time.ParseDuration(text)
-		return d.String(), err
+		return d.String(), or(err, "must be a duration with its unit, such as 20s or 1h30m")
 	case kindPath:
 		if text == "" {
 			return "", nil
@@ -98,6 +101,14 @@ func (k kind) parse(text string, old any) (any, error) {
 	case kindString:
 	}
 	return text, nil
+}
+
+// or says in place of an error what is wanted.
+func or(err error, wanted string) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(wanted)
 }
 
 func asList(v any) []any {
@@ -185,7 +196,7 @@ func parseMemory(text string, out []any) (any, error) {
 			return nil, err
 		}
 		for name, q := range m.(map[string]any) {
-			if _, err := resource.ParseQuantity(q.(string)); err != nil {
+			if _, err := plain.Parse(q.(string)); err != nil {
 				return nil, fmt.Errorf("%s=%s: %w", name, q, err)
 			}
 		}

@@ -88,7 +88,7 @@ func TestStrictness(t *testing.T) {
 		warn []string
 		err  []string
 	}{
-		"unknown field":           {header + "maxPod: 3\n", []string{`k.yaml: unknown field "maxPod"; it is ignored`}, nil},
+		"unknown field":           {header + "maxPod: 3\n", []string{`k.yaml: unknown field "maxPod"; it is ignored: is maxPods meant?`}, nil},
 		"unknown nested field":    {header + "authentication: {webhook: {active: true}}\n", []string{`unknown field "authentication.webhook.active"`}, nil},
 		"field in the wrong case": {header + "MaxPods: 3\n", []string{`unknown field "MaxPods"`}, nil},
 		"duplicate field":         {header + "maxPods: 3\nmaxPods: 4\n", []string{`"maxPods" already set`}, nil},
@@ -192,6 +192,33 @@ func TestInvalidValuesAreAllReportedWithTheirPaths(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	})
+}
+
+// What cannot be decoded, or is not one configuration, is told in the words of
+// who wrote it.
+func TestMistakesAreToldPlainly(t *testing.T) {
+	for text, want := range map[string]string{
+		header + "fileCheckFrequency: 20\n":                      "DIR/k.yaml: fileCheckFrequency: is a number, must be a duration with its unit, such as 90s",
+		header + "fileCheckFrequency: -20s\n":                    `DIR/k.yaml: fileCheckFrequency: Invalid value: "-20s": must be 0s or more`,
+		header + "clusterDNS: 10.96.0.10\n":                      "DIR/k.yaml: clusterDNS: is a string, must be a list of strings",
+		header + "clusterDomain: 5\n":                            "DIR/k.yaml: clusterDomain: is a number, must be a string: put it in quotes",
+		header + "maxPods: many\n":                               "DIR/k.yaml: maxPods: is a string, must be an integer",
+		header + "featureGates: {MemoryQoS: on, Other: \"x\"}\n": "DIR/k.yaml: featureGates[Other]: is a string, must be true or false",
+		header + "kubeReserved: {memory: 1GB}\n":                 `DIR/k.yaml: kubeReserved[memory]: Invalid value: "1GB": must be a number, alone or with`,
+		header + "---\n" + header:                                "DIR/k.yaml: holds several YAML documents; one KubeletConfiguration is wanted",
+		"apiVersion: v1\nkind: Pod\n":                            `DIR/k.yaml: apiVersion is "v1" and kind is "Pod"; it must begin with apiVersion: kubelet.config.k8s.io/v1beta1`,
+		"maxPods: 1\n":                                           `DIR/k.yaml: apiVersion is "" and kind is ""; it must begin with`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			flags, dir := setup(t, map[string]string{"k.yaml": text}, "--config=DIR/k.yaml")
+			_, err := config.Load(flags)
+			require.ErrorContains(t, err, strings.ReplaceAll(want, "DIR", dir))
+			require.NotContains(t, err.Error(), "json:")
+		})
+	}
+	for _, text := range []string{"---\n" + header, header + "---\n", "# one\n---\n" + header + "---\n# no other\n"} {
+		load(t, map[string]string{"k.yaml": text}, "--config=DIR/k.yaml")
+	}
 }
 
 func TestRelativePathsStartAtTheFileThatSetsThem(t *testing.T) {

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/flowlet/flowlet/internal/plain"
 )
 
 // validate collects all that is wrong. Every error begins with the file or
@@ -67,6 +68,9 @@ func at(path string) *field.Path {
 }
 
 func (v *validator) bad(path string, value any, why string) {
+	if d, ok := value.(time.Duration); ok { // not a number of nanoseconds
+		value = d.String()
+	}
 	v.errs = append(v.errs, field.Invalid(at(path), value, why))
 }
 
@@ -195,7 +199,7 @@ func (v *validator) quantities(path string, reserved map[string]string) {
 			v.errs = append(v.errs, field.NotSupported(p, name, []string{"cpu", "memory", "ephemeral-storage", "pid"}))
 			continue
 		}
-		q, err := resource.ParseQuantity(text)
+		q, err := plain.Parse(text)
 		if err != nil {
 			v.errs = append(v.errs, field.Invalid(p, text, err.Error()))
 		} else if q.Sign() < 0 {

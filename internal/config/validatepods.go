@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-base/featuregate"
@@ -21,6 +20,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"k8s.io/utils/cpuset"
 	"k8s.io/utils/ptr"
+
+	"github.com/flowlet/flowlet/internal/plain"
 )
 
 func (l *loaded) gate(name string) bool { return l.gates.Enabled(featuregate.Feature(name)) }
@@ -118,7 +119,7 @@ func (v *validator) logs() {
 	if kc.StaticPodPath != "" {
 		v.check(filepath.IsAbs(kc.StaticPodPath), "staticPodPath", kc.StaticPodPath, "must be an absolute path")
 	}
-	if _, err := resource.ParseQuantity(kc.ContainerLogMaxSize); err != nil {
+	if _, err := plain.Parse(kc.ContainerLogMaxSize); err != nil {
 		v.bad("containerLogMaxSize", kc.ContainerLogMaxSize, err.Error())
 	}
 	atLeast(v, "containerLogMaxFiles", *kc.ContainerLogMaxFiles, 2)

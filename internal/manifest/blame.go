@@ -20,17 +20,18 @@ const blameBytes = 16 << 20
 // as far down as it can be told: it takes one member away at a time, and
 // where that changes the error, the fault lies in that member. The decoders
 // of the API types do not say where they failed; this does for all of them.
-func blame(tree any, failure string) string {
+// node is the value of that field.
+func blame(tree any, failure string) (path string, node any) {
 	raw, err := json.Marshal(tree)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	s := &search{tree: tree, failure: failure, tries: blameBytes / len(raw)}
-	path, node := "", tree
+	node = tree
 	for {
 		next, value, ok := s.guilty(node)
 		if !ok {
-			return path
+			return path, node
 		}
 		switch step := next.(type) {
 		case string:

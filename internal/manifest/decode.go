@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flowlet/flowlet/internal/plain"
 )
 
 // MaxBytes is the size above which a manifest is refused, as by the kubelet.
@@ -136,11 +139,15 @@ func (m *Manifest) checkKind(tree any) error {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	switch {
+	case kind == "":
+		return &Error{Problems: []Problem{m.problemAt("kind", "kind is missing; a manifest begins with apiVersion: v1 and kind: Pod")}}
+	case apiVersion == "":
+		return &Error{Problems: []Problem{m.problemAt("apiVersion", "apiVersion is missing; a manifest begins with apiVersion: v1 and kind: Pod")}}
 	case kind == "PodList" || kind == "List":
 		return &Error{Problems: []Problem{m.problemAt("kind",
 			fmt.Sprintf("kind is %s; a manifest is one pod: split it into one file for each", kind))}}
 	case kind != "Pod":
-		return &Error{Problems: []Problem{m.problemAt("kind", fmt.Sprintf("kind is %q, must be Pod", kind))}}
+		return &Error{Problems: []Problem{m.problemAt("kind", fmt.Sprintf("kind is %q, must be Pod: flowlet runs pods only", kind))}}
 	case apiVersion != "v1":
 		return &Error{Problems: []Problem{m.problemAt("apiVersion", fmt.Sprintf("apiVersion is %q, must be v1", apiVersion))}}
 	}
@@ -152,8 +159,8 @@ func (m *Manifest) decodePod(raw []byte, tree any) error {
 	m.Pod = &v1.Pod{}
 	strict, err := kjson.UnmarshalStrict(raw, m.Pod, kjson.DisallowUnknownFields)
 	if err != nil {
-		path := blame(tree, err.Error())
-		message := firstLine(err)
+		path, value := blame(tree, err.Error())
+		message := plain.Decode(err, value)
 		if path != "" {
 			message = path + ": " + message
 		}
@@ -164,7 +171,11 @@ func (m *Manifest) decodePod(raw []byte, tree any) error {
 		if fe, ok := err.(kjson.FieldError); ok { //nolint:errorlint // the strict errors are not wrapped
 			path = fe.FieldPath()
 		}
-		m.Warnings = append(m.Warnings, m.problemAt(path, err.Error()+", it is ignored"))
+		message := err.Error() + ", it is ignored"
+		if meant := plain.Meant(reflect.TypeFor[v1.Pod](), path); meant != "" {
+			message += ": is " + meant + " meant?"
+		}
+		m.Warnings = append(m.Warnings, m.problemAt(path, message))
 	}
 	return nil
 }
@@ -178,34 +189,34 @@ func canonicalise(raw []byte) (tree any, canonical []byte, err error) {
 	if err := dec.Decode(&tree); err != nil {
 		return nil, nil, err
 	}
-	canonical, err = json.Marshal(plain(tree))
+	canonical, err = json.Marshal(normal(tree))
 	return tree, canonical, err
 }
 
-func plain(tree any) any {
+func normal(tree any) any {
 	switch t := tree.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(t))
 		for k, v := range t {
 			if v != nil {
-				out[k] = plain(v)
+				out[k] = normal(v)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(t))
 		for i, v := range t {
-			out[i] = plain(v)
+			out[i] = normal(v)
 		}
 		return out
 	case json.Number:
-		return plainNumber(t)
+		return normalNumber(t)
 	}
 	return tree
 }
 
-// plainNumber is an integer where the number is one, however it is written.
-func plainNumber(n json.Number) any {
+// normalNumber is an integer where the number is one, however it is written.
+func normalNumber(n json.Number) any {
 	if i, err := n.Int64(); err == nil {
 		return i
 	}

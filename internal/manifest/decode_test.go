@@ -51,14 +51,14 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		"several documents": {web + "---\n" + web, "web.yaml:13: holds several YAML documents; a manifest is one pod: split it into one file for each"},
 		"list":              {"apiVersion: v1\nkind: List\nitems: []\n", "web.yaml:2: kind is List; a manifest is one pod: split it into one file for each"},
 		"wrong kind":        {strings.Replace(web, "kind: Pod", "kind: Deployment", 1), `web.yaml:2: kind is "Deployment", must be Pod`},
-		"no kind":           {strings.Replace(web, "kind: Pod\n", "", 1), `web.yaml:1: kind is "", must be Pod`},
+		"no kind":           {strings.Replace(web, "kind: Pod\n", "", 1), "web.yaml:1: kind is missing; a manifest begins with apiVersion: v1 and kind: Pod"},
 		"wrong version":     {strings.Replace(web, "apiVersion: v1", "apiVersion: v2", 1), `web.yaml:1: apiVersion is "v2", must be v1`},
 		"not an object":     {"- a\n- b\n", "web.yaml:1: holds no object; a manifest is one v1 Pod"},
 		"no name":           {strings.Replace(web, "  name: web\n", "", 1), "web.yaml:3: metadata.name missing"},
-		"wrong type":        {strings.Replace(web, "containerPort: 80", "containerPort: eighty", 1), "web.yaml:12: spec.containers[0].ports[0].containerPort: json: cannot unmarshal string"},
+		"wrong type":        {strings.Replace(web, "containerPort: 80", "containerPort: eighty", 1), "web.yaml:12: spec.containers[0].ports[0].containerPort: is a string, must be an integer"},
 		"bad quantity": {
 			web + "    resources:\n      limits:\n        memory: 12 Mib\n",
-			"web.yaml:15: spec.containers[0].resources.limits.memory: quantities must match",
+			`web.yaml:15: spec.containers[0].resources.limits.memory: "12 Mib" is no quantity: it must be a number`,
 		},
 		"half-written":      {web[:len(web)-len("rPort: 80\n")] + "\n  x", "not valid YAML or JSON (half-written?)"},
 		"half-written json": {`{"apiVersion":"v1","kind":"Pod","metadata":{"na`, "not valid YAML or JSON (half-written?)"},
@@ -88,7 +88,7 @@ func TestDecodeIsQuickToGiveUp(t *testing.T) {
 	huge := web + "    args:\n" + strings.Repeat("    - arg\n", 20000) + "  priority: high\n"
 	began := time.Now()
 	_, err := manifest.Decode("web.yaml", []byte(huge))
-	require.ErrorContains(t, err, "cannot unmarshal string")
+	require.ErrorContains(t, err, "spec.priority: is a string, must be an integer")
 	require.Less(t, time.Since(began), 10*time.Second)
 }
 

@@ -37,6 +37,9 @@ func Load(file string, data []byte, o Origin) (*Static, error) {
 	if at, warning := priorityWarning(&pod.Spec); warning != "" {
 		m.Warnings = append(m.Warnings, m.problemAt(at, warning))
 	}
+	for _, odd := range oddities(&m.Pod.Spec) {
+		m.Warnings = append(m.Warnings, m.problemAt(odd.field, odd.field+odd.says))
+	}
 	return &Static{Pod: pod, Name: m.Pod.Name, Revision: m.Revision(), Warnings: m.Warnings}, nil
 }
 

@@ -14,28 +14,32 @@ import (
 )
 
 // DrawManifest draws the graph that a manifest's pod would begin with on an
-// empty node. No agent is asked.
-func DrawManifest(file string, format explain.Format) (string, error) {
+// empty node, and says what is odd about the manifest. No agent is asked.
+func DrawManifest(file string, format explain.Format) (drawing string, warnings []string, err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	data, err := os.ReadFile(path) //nolint:gosec // the user names it
 	if err != nil {
-		return "", fmt.Errorf("reading the manifest: %w", err)
+		return "", nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	now := time.Now()
 	static, err := manifest.Load(file, data, manifest.Origin{Source: manifest.SourceFile, Location: path, NodeName: "node", Seen: now})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	c, err := config.Load(&config.Flags{RootDir: config.DefaultRootDir})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	s, _ := pod.Fold(nil, pod.SpecSet{Spec: &pod.Spec{Pod: static.Pod, Source: manifest.SourceFile, Path: path, Seen: now}})
 	g := graph.Build(graph.In{Now: now, State: s, World: emptyNode{}, Config: graphConfig(c)}, nil)
-	return explain.Draw(now, explain.FromGraph(g, nil), format)
+	for _, w := range static.Warnings {
+		warnings = append(warnings, w.String())
+	}
+	drawing, err = explain.Draw(now, explain.FromGraph(g, nil), format)
+	return drawing, warnings, err
 }
 
 // emptyNode is a node with room where nothing runs.

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/component-helpers/node/util/sysctl"
 
+	"github.com/flowlet/flowlet/internal/config"
+	"github.com/flowlet/flowlet/stages/cgroup"
 	"github.com/flowlet/flowlet/stages/volume"
 )
 
@@ -58,6 +60,19 @@ func tune(k kernel, protect bool) (set []string, err error) {
 		}
 	}
 	return set, errors.Join(errs...)
+}
+
+// check finds what is wrong with the configuration on this machine, before
+// anything of the machine is changed.
+func (d *daemon) check() error {
+	if _, err := thresholds(d.config); err != nil || d.simulated() {
+		return err
+	}
+	tree, err := cgroup.Detect()
+	if err != nil {
+		return fmt.Errorf("reading this machine's cgroups: %w", err)
+	}
+	return d.config.CheckHost(config.Host{CgroupV2: tree.V2, SwapOn: swapOn()})
 }
 
 // prepareHost gives the machine what pods need of it. Where the agent may not

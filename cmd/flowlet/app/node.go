@@ -48,11 +48,6 @@ func (d *daemon) node() (Node, error) {
 	if err != nil {
 		return Node{}, fmt.Errorf("reading this machine's cgroups: %w", err)
 	}
-	if !d.simulated() {
-		if err := c.CheckHost(config.Host{CgroupV2: tree.V2, SwapOn: swapOn()}); err != nil {
-			return Node{}, err
-		}
-	}
 	if n.Thresholds, err = thresholds(c); err != nil {
 		return Node{}, err
 	}

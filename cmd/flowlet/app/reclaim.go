@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,10 +58,27 @@ func (a *Agent) reclaimers(p Parts) []node.Chore {
 // thresholds are those of the configuration.
 func thresholds(c *config.Config) ([]evict.Threshold, error) {
 	k := c.Kubelet
-	return evict.Settings{
+	out, err := evict.Settings{
 		Hard: k.EvictionHard, Soft: k.EvictionSoft, SoftGrace: k.EvictionSoftGracePeriod, MinimumReclaim: k.EvictionMinimumReclaim,
 		Allocatable: c.EnforcesPods(),
 	}.Thresholds()
+	if err != nil {
+		return nil, located(c, err)
+	}
+	return out, nil
+}
+
+// located puts in front of each finding the file or flag that set its field, as
+// the findings of the configuration itself have it.
+func located(c *config.Config, err error) error {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		field, _, _ := strings.Cut(line, "[")
+		if origin, set := c.Explicit(field); set {
+			lines[i] = origin + ": " + line
+		}
+	}
+	return errors.New("invalid configuration:\n  " + strings.Join(lines, "\n  "))
 }
 
 type measure struct {

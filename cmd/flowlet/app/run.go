@@ -83,6 +83,9 @@ func (d *daemon) wire(ctx context.Context) error {
 	if err := d.buildRuntime(); err != nil {
 		return err
 	}
+	if err := d.check(); err != nil {
+		return err
+	}
 	d.protect()
 	if err := d.prepareHost(); err != nil {
 		return err

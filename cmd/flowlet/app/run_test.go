@@ -259,3 +259,14 @@ func TestHealthzPortThatIsTaken(t *testing.T) {
 	c := load(t, "--root-dir="+t.TempDir(), "--container-runtime-endpoint="+app.SimEndpoint, "--healthz-port="+port)
 	require.ErrorContains(t, app.Run(t.Context(), c, slog.New(slog.DiscardHandler)), "healthzBindAddress, healthzPort: ")
 }
+
+// protectKernelDefaults keeps this test from changing a parameter of the
+// kernel, whatever the order; it would complain of this machine's first.
+func TestConfigurationIsCheckedBeforeTheHostIsPrepared(t *testing.T) {
+	c := load(t, "--root-dir", t.TempDir(), "--container-runtime-endpoint", "unix:///nope.sock", "--prepare-host=false",
+		"--protect-kernel-defaults", "--eviction-hard", "memory.free<1Gi", "--eviction-soft", "nodefs.available<10%")
+	err := app.Run(t.Context(), c, slog.New(slog.DiscardHandler))
+	require.EqualError(t, err, "invalid configuration:\n"+
+		"  --eviction-hard: evictionHard[memory.free]: there is no such signal; there are memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available\n"+
+		"  --eviction-soft: evictionSoft[nodefs.available]: needs evictionSoftGracePeriod[nodefs.available]")
+}
