@@ -35,6 +35,8 @@ func (c *Containers) fileKey(p *v1.Pod, ref *v1.FileKeySelector) (value string, 
 		return "", false, nil
 	case err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: file %s of volume %s: %w", ref.Path, ref.VolumeName, err)
+	case strings.ContainsRune(value, 0): // a runtime's error might quote it
+		return "", false, fmt.Errorf("fileKeyRef: file %s of volume %s: the value of %s has a NUL byte in it, which no variable can hold", ref.Path, ref.VolumeName, ref.Key)
 	case value == "" && optional:
 		return "", false, nil
 	case value == "":

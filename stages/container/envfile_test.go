@@ -33,7 +33,7 @@ func TestVariablesFromAFile(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	write(t, filepath.Join(dir, "large"), strings.Repeat("#", 1<<20+1))
 	for name, text := range map[string]string{
-		"noequals": "A", "space": "A ='x'", "noname": "='x'", "noquote": "A=x", "open": "B='1'\nA='x\ny", "after": "A='x'y",
+		"noequals": "A", "space": "A ='x'", "noname": "='x'", "noquote": "A=x", "open": "B='1'\nA='x\ny", "after": "A='x'y", "binary": "A='x\x00y'",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -56,6 +56,7 @@ func TestVariablesFromAFile(t *testing.T) {
 		"a link out of it":       {"out/passwd", "A", true, "", "escapes"},
 		"a pipe":                 {"pipe", "A", false, "", "it is no regular file"},
 		"too large":              {"large", "A", false, "", "larger than"},
+		"a NUL byte":             {"binary", "A", true, "", "the value of A has a NUL byte in it"},
 		"no =":                   {"noequals", "A", false, "", "line 1: missing '='"},
 		"space before =":         {"space", "A", false, "", "line 1: there must be a name right before '='"},
 		"no name":                {"noname", "A", false, "", "line 1: there must be a name right before '='"},
