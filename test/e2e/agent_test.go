@@ -40,6 +40,7 @@ type agent struct {
 	flags     []string       // more flags
 	api       *server.Client
 	proc      *process // nil while it is not to run
+	kills     int32    // how often it was killed
 }
 
 // process is a running flowlet.
@@ -145,6 +146,7 @@ func (a *agent) kill() {
 	require.NoError(a.t, a.proc.cmd.Process.Kill())
 	<-a.proc.ended
 	a.proc = nil
+	a.kills++
 }
 
 // stop ends the agent with SIGTERM. Its pods go on.

@@ -58,6 +58,8 @@ func (a *agent) agreeOnSandbox(p *v1.Pod, all []sandbox) error {
 		want.State = sandboxReady
 	}
 	want.Metadata.Name, want.Metadata.Namespace, want.Metadata.UID = p.Name, p.Namespace, string(p.UID)
+	// A kill may cut RunPodSandbox off and leave a sandbox that never was ready, which the next agent replaces.
+	want.Metadata.Attempt = min(got.Metadata.Attempt, a.kills)
 	want.Labels = identity(p)
 	maps.Copy(want.Labels, p.Labels)
 	want.Annotations = maps.Clone(p.Annotations)
