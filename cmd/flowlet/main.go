@@ -8,11 +8,20 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 )
 
+// gcPercent lets the heap grow to three times what lives before it is collected, where the runtime's default is twice. An
+// agent's live heap is small (some 20 KiB per pod), and its garbage comes in bursts when many pods start: `flowlet bench start` shows
+// a tenth more pods per second for 20 MiB more memory at the peak of 500 pods. GOGC overrules it.
+const gcPercent = 200
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args))
