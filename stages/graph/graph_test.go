@@ -463,3 +463,17 @@ func TestTeardownWaitsForAMountOfAnEarlierSpec(t *testing.T) {
 	require.Contains(t, node(t, s, graph.KindUnmount, "").Need, dag.ID{Kind: graph.KindVolume, Of: "v"})
 	require.Equal(t, "u/volume/v", node(t, s, graph.KindVolume, "v").Owns)
 }
+
+func TestAServerThatHangsHoldsUpNobodyElsesVolumes(t *testing.T) {
+	p := aPod(func(s *v1.PodSpec) {
+		s.Volumes = []v1.Volume{{Name: "own"}, {Name: "far", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Server: "files.example", Path: "/"}}}}
+	})
+	g := graph.Build(graph.In{Now: now, State: fold(p, admitted), World: world{}, Config: config()}, nil)
+	classes := map[string]string{}
+	for _, n := range g.Nodes() {
+		if n.ID.Kind == graph.KindVolume {
+			classes[n.ID.Of] = n.Class
+		}
+	}
+	require.Equal(t, map[string]string{"own": "mount", "far": "mount/files.example"}, classes)
+}

@@ -111,6 +111,9 @@ func (b *builder) volumes(p *plan, dirs dag.ID) map[string]dag.ID {
 		v := &spec.Pod.Spec.Volumes[i]
 		demand := p.demandOf(func(c *v1.Container) bool { return v.Image == nil && uses(c, v.Name) }) // images are mounted by the runtime
 		n := volumeNode(v.Name)
+		if v.NFS != nil {
+			n.Class += "/" + v.NFS.Server // one that hangs holds up nobody else's volumes
+		}
 		n.Need, n.Key = []dag.ID{dirs}, demand.key("ensure volume")
 		if demand == 0 && tells(v) && b.mounted(v.Name) {
 			n.Key = newSum().num(spec.Sum).key("write what the spec says now")

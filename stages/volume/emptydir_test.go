@@ -156,7 +156,6 @@ func TestVolumesThatCannotBeSetUp(t *testing.T) {
 func TestVolumesOfStorageSystems(t *testing.T) {
 	f := newFixture(t)
 	for name, source := range map[string]corev1.VolumeSource{
-		"nfs":                  {NFS: &corev1.NFSVolumeSource{}},
 		"iscsi":                {ISCSI: &corev1.ISCSIVolumeSource{}},
 		"fc":                   {FC: &corev1.FCVolumeSource{}},
 		"flexVolume":           {FlexVolume: &corev1.FlexVolumeSource{}},

@@ -32,7 +32,9 @@ type detacher interface {
 	Detach(target string) error
 }
 
-// Syscalls mounts without a child process.
+// Syscalls mounts without a child process, but for what needs a program of its
+// own to be mounted (mount.nfs asks the server for ports and versions): that is
+// left to mount(8).
 type Syscalls struct{}
 
 var (
@@ -46,6 +48,9 @@ const optionBind = "bind"
 
 // Mount mounts a file system that takes its options as text, or binds.
 func (Syscalls) Mount(source, target, fstype string, options []string) error {
+	if fstype == nfsType {
+		return mount.New("").Mount(source, target, fstype, options)
+	}
 	var flags uintptr
 	if i := slices.Index(options, optionBind); i >= 0 {
 		flags, options = unix.MS_BIND, slices.Delete(slices.Clone(options), i, i+1)

@@ -63,3 +63,16 @@ func TestRemovalAsksTheKernelForMounts(t *testing.T) {
 		})
 	}
 }
+
+// There is no server at that address: mount(8) says so, or that this kernel
+// or node has no NFS.
+func TestRealMountOfNFSFailsLoudly(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	f := newFixture(t)
+	f.volumes.Mounter = volume.Syscalls{}
+	v := nfs("127.0.0.1", "/exports/a", false)
+	require.ErrorContains(t, f.volumes.Ensure(t.Context(), testPod(v), &v), "nfs export 127.0.0.1:/exports/a: mount failed")
+	require.NoDirExists(t, f.path("volumes/kubernetes.io~nfs/v"))
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // Volumes sets up and tears down the volumes of pods: in this release emptyDir,
-// hostPath, image, and what needs no API server of downwardAPI and projected.
+// hostPath, nfs, image, and what needs no API server of downwardAPI and projected.
 type Volumes struct {
 	Config
 	layout
@@ -48,6 +48,8 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 		err = ensureHostPath(v.HostPath)
 	case v.DownwardAPI != nil || v.Projected != nil:
 		err = s.ensureFiles(p, v)
+	case v.NFS != nil:
+		err = s.ensureNFS(p, v)
 	case v.Image != nil:
 	default:
 		err = unsupported(v)
@@ -60,7 +62,7 @@ func (s *Volumes) Ensure(_ context.Context, p *corev1.Pod, v *corev1.Volume) err
 
 // Supported reports whether Ensure knows the type of the volume.
 func Supported(v *corev1.Volume) bool {
-	return v.EmptyDir != nil || v.HostPath != nil || v.DownwardAPI != nil || v.Projected != nil || v.Image != nil
+	return v.EmptyDir != nil || v.HostPath != nil || v.DownwardAPI != nil || v.Projected != nil || v.NFS != nil || v.Image != nil
 }
 
 func unsupported(v *corev1.Volume) error {
@@ -78,6 +80,8 @@ func typeOf(v *corev1.Volume) string {
 	}
 	return "none"
 }
+
+var errNotSetUp = errors.New("it is not set up")
 
 // VolumePath returns the directory or file on the host that the volume of that
 // name in p's spec is at. It fails while the volume is not set up, and for an
@@ -107,7 +111,13 @@ func (s *Volumes) VolumePath(p *corev1.Pod, name string) (string, error) {
 				return fail(err)
 			}
 			if !exists(filepath.Join(dir, dataLink)) {
-				return fail(errors.New("it is not set up"))
+				return fail(errNotSetUp)
+			}
+			return dir, nil
+		case v.NFS != nil:
+			dir, err := s.nfsPath(p, name)
+			if err != nil {
+				return fail(err)
 			}
 			return dir, nil
 		default:
@@ -143,9 +153,11 @@ func (s *Volumes) Unmount(ctx context.Context, state *pod.State) error {
 	return errors.Join(errs...)
 }
 
-// undo knows the types that hold nothing but a directory, in memory or not.
+// undo knows the types that hold nothing but a directory, in memory or not, and
+// mounts of servers, of which nothing but the mount point is removed.
 func (s *Volumes) undo(uid types.UID, f Found) error {
 	switch f.Plugin {
+	case escape(nfsPlugin):
 	case escape(emptyDirPlugin), escape(downwardPlugin), escape(projectedPlugin), "kubernetes.io~configmap", "kubernetes.io~secret":
 	default:
 		return fmt.Errorf("%s is of plugin %s, which this release cannot tear down; unmount and remove it by hand", f.Path, f.Plugin)
@@ -158,6 +170,9 @@ func (s *Volumes) undo(uid types.UID, f Found) error {
 		if err := s.Mounter.Unmount(target); err != nil {
 			return err
 		}
+	}
+	if f.Plugin == escape(nfsPlugin) {
+		return s.dropMountPoint(f.Path)
 	}
 	meta, err := s.meta(uid, f.Plugin, f.Name)
 	if err != nil {
