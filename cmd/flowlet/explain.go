@@ -87,7 +87,7 @@ func dagCommand() *cobra.Command {
 			return err
 		},
 	}
-	a.flags(cmd, "text, mermaid, dot or json")
+	a.flags(cmd, "text, mermaid, dot, svg or json")
 	cmd.Flags().StringVarP(&manifest, "filename", "f", "", "manifest whose graph is drawn; no agent is asked")
 	return cmd
 }
@@ -96,7 +96,7 @@ func drawing(ctx context.Context, a *ask, manifest string, args []string) (strin
 	format := explain.Format(a.output)
 	switch {
 	case manifest != "" && len(args) == 0:
-		return app.DrawManifest(manifest, format)
+		return app.DrawManifest(ctx, manifest, format)
 	case manifest == "" && len(args) == 1:
 		out, err := a.client().Dag(ctx, args[0], format)
 		return out, nil, err

@@ -14,7 +14,7 @@ var layers = []layer{
 		"internal/bench",
 	}},
 	{"domain and clients", []string{
-		"stages/graph", "stages/*", "internal/podstore", "internal/config", "internal/manifest", "internal/explain",
+		"stages/graph", "stages/*", "internal/podstore", "internal/config", "internal/manifest", "internal/explain", "internal/explain/*",
 		"internal/journal", "cri", "cri/*",
 	}},
 	{"engines", []string{"dag", "dag/*", "pipeline", "pipeline/*"}},
@@ -27,6 +27,7 @@ var siblings = []edge{
 	{"stages/graph", "stages/*", "the graph builder puts the stages of all concerns in order"},
 	{"cri/*", "cri", "the simulated runtime, the contract suite and the stream proxy use the client's error classes"},
 	{"sources/*", "sources", "the folder's page for authors"},
+	{"internal/explain/picture", "internal/explain", "a picture shows the stages of a report"},
 	{"dag/dagtest", "dag", "a test double knows its subject"},
 	{"pipeline/pipelinetest", "pipeline", "a test double knows its subject"},
 	{"test/*", "test/*", "the end-to-end tests stand on the private node"},

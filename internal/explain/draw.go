@@ -47,16 +47,16 @@ func Draw(now time.Time, stages []Stage, f Format) (string, error) {
 		}
 		return string(out) + "\n", nil
 	default:
-		return "", fmt.Errorf("format %q: want text, mermaid, dot or json", f)
+		return "", fmt.Errorf("format %q: want text, mermaid, dot, svg or json", f)
 	}
 }
 
 // signs are one character per state, for text.
 func sign(s Stage) string {
 	switch {
-	case s.State == stateNew && s.Do == "":
+	case s.State == StateNew && s.Do == "":
 		return " "
-	case s.State == stateNew:
+	case s.State == StateNew:
 		return "+"
 	case s.is(dag.Done):
 		return "✓"
@@ -77,21 +77,22 @@ func drawText(now time.Time, stages []Stage) string {
 	}
 	var b strings.Builder
 	for _, s := range stages {
-		line := fmt.Sprintf("%s %s %s", sign(s), pad(clip(s.ID, idWidth), idWidth), pad(stateAge(now, s), 15))
+		line := fmt.Sprintf("%s %s %s", sign(s), pad(clip(s.ID, idWidth), idWidth), pad(Age(now, s), 15))
 		edges := edgeText(s)
 		if room := width - len([]rune(line)) - 1; len([]rune(edges)) > room && len(s.Need) > 1 {
 			edges = fmt.Sprintf("← %s", few(s.Need, 1))
 		}
 		b.WriteString(strings.TrimRight(clip(line+" "+edges, width), " ") + "\n")
-		if detail := stageDetail(now, s); detail != "" {
+		if detail := Detail(now, s); detail != "" {
 			b.WriteString(clip("    "+detail, width) + "\n")
 		}
 	}
 	return b.String()
 }
 
-func stateAge(now time.Time, s Stage) string {
-	if s.State == stateNew {
+// Age renders a stage's state and how long it has been so; empty for a stage that nothing is remembered of.
+func Age(now time.Time, s Stage) string {
+	if s.State == StateNew {
 		return ""
 	}
 	return s.State + " " + ago(now, s.Since)
@@ -108,8 +109,8 @@ func edgeText(s Stage) string {
 	return strings.Join(parts, "; ")
 }
 
-// stageDetail says, for a stage that is not done, what it does or waits for.
-func stageDetail(now time.Time, s Stage) string {
+// Detail says, for a stage that is not done, what it does or waits for.
+func Detail(now time.Time, s Stage) string {
 	switch {
 	case s.is(dag.Done), s.Left && s.Do == "":
 		return ""
@@ -151,7 +152,7 @@ func drawMermaid(now time.Time, stages []Stage) string {
 
 func mermaidLabel(now time.Time, s Stage) string {
 	label := escape(s.ID)
-	if age := stateAge(now, s); age != "" {
+	if age := Age(now, s); age != "" {
 		label += "<br/>" + age
 	}
 	return label
@@ -168,7 +169,7 @@ func drawDot(now time.Time, stages []Stage) string {
 	node := numbers(stages)
 	for _, s := range stages {
 		label := s.ID
-		if age := stateAge(now, s); age != "" {
+		if age := Age(now, s); age != "" {
 			label += "\n" + age
 		}
 		fmt.Fprintf(&b, "  %s [label=%q, fillcolor=\"%s\"];\n", node[s.ID], label, fill(s.State))
@@ -195,7 +196,7 @@ func numbers(stages []Stage) map[string]string {
 }
 
 var colours = [...]struct{ state, fill string }{
-	{stateNew, "#ffffff"},
+	{StateNew, "#ffffff"},
 	{dag.Waiting.String(), "#eeeeee"},
 	{dag.Held.String(), "#ffe9b3"},
 	{dag.Queued.String(), "#d7e3ff"},

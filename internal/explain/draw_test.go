@@ -28,7 +28,7 @@ func TestDraw(t *testing.T) {
 		})
 	}
 	_, err := explain.Draw(t0, nil, "svg")
-	require.ErrorContains(t, err, "want text, mermaid, dot or json")
+	require.ErrorContains(t, err, "want text, mermaid, dot, svg or json")
 }
 
 func TestDrawGraphOfAManifest(t *testing.T) {

@@ -35,15 +35,15 @@ type Stage struct {
 	Why     string    `json:"why,omitempty"`    // of a hold; or the object that it waits for
 }
 
-// stateNew is the state of a stage that nothing is remembered of.
-const stateNew = "new"
+// StateNew is the state of a stage that nothing is remembered of.
+const StateNew = "new"
 
 // FromGraph returns the stages of a graph, in its order, with what the memo
 // says about them. Stages that only the memo has come last, by ID.
 func FromGraph[F any](g *dag.Graph[F], m dag.Memo) []Stage {
 	stages := make([]Stage, 0, len(g.Nodes()))
 	for _, n := range g.Nodes() {
-		s := Stage{ID: n.ID.String(), Kind: n.ID.Kind, Of: n.ID.Of, Need: names(n.Need), After: names(n.After), State: stateNew}
+		s := Stage{ID: n.ID.String(), Kind: n.ID.Kind, Of: n.ID.Of, Need: names(n.Need), After: names(n.After), State: StateNew}
 		if e, ok := m[n.ID]; ok {
 			s.remember(e)
 		}

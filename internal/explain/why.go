@@ -63,7 +63,7 @@ func Why(now time.Time, s Subject) Report {
 	for i := range s.Stages {
 		st := &s.Stages[i]
 		switch {
-		case st.is(dag.Done) || st.State == stateNew && st.Do == "", st.is(dag.Held) && st.OnTime:
+		case st.is(dag.Done) || st.State == StateNew && st.Do == "", st.is(dag.Held) && st.OnTime:
 			r.Done++
 		case st.is(dag.Waiting) && (st.Why == "" || anyBlocks(s.Stages, st.On)):
 			// explained by those it waits for

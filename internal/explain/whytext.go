@@ -56,7 +56,7 @@ func blockWord(state string) string {
 	switch state {
 	case dag.Failed.String():
 		return "failed, in back-off"
-	case stateNew:
+	case StateNew:
 		return "not looked at yet"
 	default:
 		return state

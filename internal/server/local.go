@@ -13,6 +13,7 @@ import (
 
 	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/explain"
+	"github.com/flowlet/flowlet/internal/explain/picture"
 	"github.com/flowlet/flowlet/internal/journal"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
@@ -150,7 +151,7 @@ func (a *Agent) detail(_ *http.Request, v podstore.View) (any, error) {
 
 func (a *Agent) dag(r *http.Request, v podstore.View) (any, error) {
 	now := time.Now()
-	text, err := explain.Draw(now, a.stages(now, v), explain.Format(r.URL.Query().Get("format")))
+	text, err := picture.Draw(r.Context(), now, a.stages(now, v), explain.Format(r.URL.Query().Get("format")))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/flowlet/flowlet/internal/config"
 	"github.com/flowlet/flowlet/internal/explain"
+	"github.com/flowlet/flowlet/internal/explain/picture"
 	"github.com/flowlet/flowlet/internal/manifest"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/stages/graph"
@@ -15,7 +17,7 @@ import (
 
 // DrawManifest draws the graph that a manifest's pod would begin with on an
 // empty node, and says what is odd about the manifest. No agent is asked.
-func DrawManifest(file string, format explain.Format) (drawing string, warnings []string, err error) {
+func DrawManifest(ctx context.Context, file string, format explain.Format) (drawing string, warnings []string, err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return "", nil, err
@@ -38,7 +40,7 @@ func DrawManifest(file string, format explain.Format) (drawing string, warnings 
 	for _, w := range static.Warnings {
 		warnings = append(warnings, w.String())
 	}
-	drawing, err = explain.Draw(now, explain.FromGraph(g, nil), format)
+	drawing, err = picture.Draw(ctx, now, explain.FromGraph(g, nil), format)
 	return drawing, warnings, err
 }
 
