@@ -33,6 +33,8 @@ type Config struct {
 	Policy dag.Policy
 	// PolicyFile is absolute, or empty.
 	PolicyFile string
+	// Dead says how many containers that have ended are kept.
+	Dead DeadContainers
 	// Warnings are complete sentences for the user, one per finding.
 	Warnings []string
 
@@ -169,7 +171,7 @@ func Load(flags *Flags) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{PrepareHost: flags.PrepareHost, Kubelet: l.kubelet, Gates: l.gates, origins: l.origins}
+	c := &Config{PrepareHost: flags.PrepareHost, Dead: flags.Dead, Kubelet: l.kubelet, Gates: l.gates, origins: l.origins}
 	if c.NodeName, err = nodeName(flags.HostnameOverride); err != nil {
 		return nil, err
 	}

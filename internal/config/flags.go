@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -29,11 +30,26 @@ type Flags struct {
 	PrepareHost bool
 	// Kubeconfig (--kubeconfig) is refused: there is no API server source yet.
 	Kubeconfig string
+	// Dead says how many containers that have ended are kept.
+	Dead DeadContainers
 	// Version (--version) is "", "true" or "raw", as the kubelet's.
 	Version string
 
 	fields []*fieldFlag
 	inert  []*fieldFlag
+}
+
+// DeadContainers says how many containers that have ended are kept.
+type DeadContainers struct {
+	// MinAge (--minimum-container-ttl-duration) keeps those that were made
+	// less than that ago.
+	MinAge time.Duration
+	// PerContainer (--maximum-dead-containers-per-container) is how many
+	// attempts of a container are kept beside the newest; negative: all.
+	PerContainer int
+	// OnNode (--maximum-dead-containers) bounds them on the whole node;
+	// negative: no bound.
+	OnNode int
 }
 
 // fieldFlag is a flag that sets a field of KubeletConfiguration, or a flag
@@ -57,6 +73,9 @@ func AddFlags(fs *pflag.FlagSet) *Flags {
 	fs.BoolVar(&f.PrepareHost, "prepare-host", true,
 		"set kernel parameters and make --root-dir a shared mount, as the kubelet does; false leaves the machine as it is")
 	fs.StringVar(&f.Kubeconfig, "kubeconfig", "", "not supported in this release: the agent runs stand-alone")
+	fs.DurationVar(&f.Dead.MinAge, "minimum-container-ttl-duration", 0, "least age of a container that has ended before it is removed")
+	fs.IntVar(&f.Dead.PerContainer, "maximum-dead-containers-per-container", 1, "ended attempts of a container that are kept beside its newest; negative: all")
+	fs.IntVar(&f.Dead.OnNode, "maximum-dead-containers", -1, "ended containers that are kept on the node; negative: no limit")
 	fs.StringVar(&f.Version, "version", "", "print the version and exit")
 	fs.Lookup("version").NoOptDefVal = "true"
 	for _, row := range flagTable() {
@@ -78,6 +97,9 @@ func AddFlags(fs *pflag.FlagSet) *Flags {
 	}
 	return f
 }
+
+// NewFlags returns the flags as they are when none is given.
+func NewFlags() *Flags { return AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) }
 
 // given lists the field flags that were on the command line.
 func (f *Flags) given() []*fieldFlag {

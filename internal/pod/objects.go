@@ -94,6 +94,7 @@ type Container struct {
 	Gone      bool // the runtime no longer has it
 	Hooked    bool // this agent made it, with a postStart hook: see AnnotationPostStart
 	Reset     bool // removed because all containers of the pod start anew
+	Unkept    bool // the node wants its room back
 	Image     string
 	ImageRef  string // digest reference as the runtime reports it
 	ImageID   string
@@ -120,6 +121,10 @@ type Exit struct {
 // Live reports whether the container may have a process.
 func (c Container) Live() bool { return !c.Gone && (c.State == Running || c.Unknown) }
 
+// Spare reports whether the runtime has it for no other reason than that
+// somebody may want to look at it: it has ended, and all is known of that.
+func (c Container) Spare() bool { return !c.Gone && !c.Live() && c.Ended() }
+
 // Lost reports whether the container went away while it ran.
 func (c Container) Lost() bool { return c.Gone && c.State == Running }
 
@@ -143,15 +148,16 @@ func (c Container) merge(o Container) Container {
 	}
 	c.Gone = c.Gone || o.Gone
 	c.Reset = c.Reset || o.Reset
+	c.Unkept = c.Unkept || o.Unkept
 	if o.State < c.State {
 		return c.learn(o)
 	}
 	better := o.State > c.State || (o.Detailed && !c.Detailed)
 	c.Unknown = o.Unknown
 	if better {
-		gone, reset, missed := c.Gone, c.Reset, c.Missed
+		gone, reset, unkept, missed := c.Gone, c.Reset, c.Unkept, c.Missed
 		c = o.learn(c)
-		c.Gone, c.Reset, c.Missed = gone, reset, missed
+		c.Gone, c.Reset, c.Unkept, c.Missed = gone, reset, unkept, missed
 	}
 	return c.learn(o)
 }

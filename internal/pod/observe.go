@@ -292,6 +292,19 @@ func (c Reset) apply(s *State) {
 	s.Crashes = nil
 }
 
+// Unkept: the node wants the room of these containers back. Those that have
+// ended are removed; what is known of their ends stays.
+type Unkept struct{ IDs []string }
+
+func (c Unkept) apply(s *State) {
+	for _, ct := range s.Containers {
+		if contains(c.IDs, ct.ID) && ct.Spare() && !ct.Unkept {
+			ct.Unkept = true
+			s.seeContainer(ct)
+		}
+	}
+}
+
 func (c ContainerRemoved) apply(s *State) {
 	for _, ct := range s.Containers {
 		if ct.ID == c.ID && !ct.Gone {

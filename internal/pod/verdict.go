@@ -2,6 +2,10 @@ package pod
 
 import "time"
 
+// ReasonEvicted is the reason of a pod that had to make room: it was over a
+// limit of its own, or the node ran short.
+const ReasonEvicted = "Evicted"
+
 // ReasonDeadlineExceeded is the reason of a pod that was longer on the node than
 // its spec allows (activeDeadlineSeconds).
 const ReasonDeadlineExceeded = "DeadlineExceeded"

@@ -28,6 +28,9 @@ type Measure interface {
 
 // Reclaim frees what no pod needs.
 type Reclaim interface {
+	// Containers has those removed that have ended. It does not wait for that,
+	// and returns how many were not on their way before.
+	Containers() (asked int)
 	// Images removes images that nothing uses.
 	Images(ctx context.Context) error
 }
@@ -60,6 +63,7 @@ type Manager struct {
 	watch   Watch
 	last    pod.Key // evicted last, for the node's sake
 	evicted time.Time
+	cleared bool // containers that have ended were removed in this shortage
 
 	mu    sync.Mutex
 	state State
@@ -114,6 +118,7 @@ func (m *Manager) Round(ctx context.Context) error {
 	due := m.watch.Look(now, &node)
 	m.publish(now, node, len(due) > 0)
 	pods := m.living()
+	m.cleared = m.cleared && len(due) > 0
 	over, err := m.enforce(ctx, now, &node, pods)
 	err = errors.Join(unmeasured, err)
 	if over || len(due) == 0 {
@@ -192,7 +197,7 @@ func (m *Manager) enforce(ctx context.Context, now time.Time, n *usage.Node, pod
 }
 
 func (m *Manager) evict(p *v1.Pod, now time.Time, message string, grace time.Duration, disruption bool) {
-	m.Judge(pod.KeyOf(p.UID), pod.Verdict{Reason: Reason, Message: message, At: now, Grace: &grace, Disruption: disruption})
+	m.Judge(pod.KeyOf(p.UID), pod.Verdict{Reason: pod.ReasonEvicted, Message: message, At: now, Grace: &grace, Disruption: disruption})
 }
 
 // relieve frees what a threshold asks for, or evicts the first pod.
@@ -201,7 +206,6 @@ func (m *Manager) relieve(ctx context.Context, d Due, pods []*pod.State, n *usag
 	m.Tell("EvictionThresholdMet", fmt.Sprintf("Attempting to reclaim %s", what))
 	enough, freed := m.free(ctx, d, n)
 	if enough {
-		m.did("%s: it was enough to remove what no pod needs", d.Signal)
 		return freed
 	}
 	ranked, err := m.candidates(ctx, d, pods, n)
@@ -254,23 +258,34 @@ func (m *Manager) candidates(ctx context.Context, d Due, pods []*pod.State, n *u
 
 // free removes what no pod needs where that can help, and reports whether it
 // was enough: the threshold, with what is to be reclaimed at least, is met no
-// longer.
+// longer. The first time, containers that are being removed may yet be enough:
+// the next round will tell.
 func (m *Manager) free(ctx context.Context, d Due, n *usage.Node) (enough bool, _ error) {
-	if !imagesHelp(d.Signal, n) {
+	if !removingHelps(d.Signal, n) {
 		return false, nil
 	}
+	asked := m.Reclaim.Containers()
 	freed := m.Reclaim.Images(ctx)
 	after, err := m.Measure.Node(ctx)
 	if after.At.IsZero() {
 		return false, errors.Join(freed, err)
 	}
 	t := d.Threshold
-	return !t.met(t.Signal.Read(&after), true), freed
+	switch {
+	case !t.met(t.Signal.Read(&after), true):
+		m.did("%s: it was enough to remove what no pod needs", d.Signal)
+		return true, freed
+	case asked > 0 && !m.cleared:
+		m.cleared = true
+		m.did("%s: waits for %d containers that have ended to be removed", d.Signal, asked)
+		return true, freed
+	}
+	return false, freed
 }
 
-// imagesHelp reports whether images are on the file system that the signal is
-// about.
-func imagesHelp(s Signal, n *usage.Node) bool {
+// removingHelps reports whether images and containers are on the file system
+// that the signal is about.
+func removingHelps(s Signal, n *usage.Node) bool {
 	switch s {
 	case NodeFsAvailable, NodeFsInodesFree:
 		return n.Nodefs.Device == n.Images.Device

@@ -28,6 +28,7 @@ type world struct {
 	verdicts  map[string]pod.Verdict
 	told      []string
 	reclaimed []string
+	dead      int   // containers that have ended
 	images    int64 // bytes of images that nothing uses
 	slow      bool  // pods do not go by themselves
 }
@@ -54,6 +55,12 @@ func (w *world) Processes(context.Context) (map[types.UID]int64, error) {
 		out[uid] = u.Processes
 	}
 	return out, nil
+}
+
+func (w *world) Containers() int {
+	asked := w.dead
+	w.dead = 0
+	return asked
 }
 
 func (w *world) Images(context.Context) error {
@@ -198,6 +205,26 @@ func TestWhatNoPodNeedsGoesFirst(t *testing.T) {
 		require.Equal(t, []string{"full"}, w.judged)
 		require.Contains(t, w.verdicts["full"].Message, "The node was low on resource: ephemeral-storage. Threshold quantity: 100Mi, available: 20Mi. Container web was using 300Mi")
 		require.True(t, m.Under(v1.NodeDiskPressure))
+	})
+}
+
+// What containers that have ended took is free only once they are gone, so the
+// first round of a shortage waits. Others that end meanwhile hold up nothing.
+func TestContainersThatHaveEndedGoBeforeAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.add(aPod("full"), uses(0, 300*mi, 0, 0))
+		m := w.manager(t, evict.Settings{Hard: map[string]string{"nodefs.available": "10%"}})
+		short := func() {
+			w.node.Nodefs.Bytes.Available, w.node.Images.Bytes.Available = 20*mi, 20*mi
+			w.dead = 3
+			rounds(t, m, 1)
+		}
+		short()
+		require.Empty(t, w.judged)
+		require.Equal(t, "nodefs.available: waits for 3 containers that have ended to be removed", m.State().Did)
+		short()
+		require.Equal(t, []string{"full"}, w.judged)
 	})
 }
 

@@ -10,9 +10,6 @@ import (
 	"github.com/flowlet/flowlet/internal/usage"
 )
 
-// Reason is the reason of an evicted pod's status, and of its event.
-const Reason = "Evicted"
-
 // shortage is the message of a pod that is evicted because the node runs short.
 func shortage(d Due, c Candidate) string {
 	what := d.Signal.about().resource

@@ -78,6 +78,10 @@ type World interface {
 type Config struct {
 	CrashInitial time.Duration // first delay of a crash loop
 	CrashMax     time.Duration
+	// Kept is how many ended attempts of a container are kept beside its newest; negative: all.
+	Kept int
+	// KeptFor is how long an ended container is kept at least, from when it was made.
+	KeptFor time.Duration
 	// ContainerHash is the recipe of the annotation io.kubernetes.container.hash.
 	ContainerHash func(name, image string) string
 	// Registry names the registry of an image reference, for its class.

@@ -23,7 +23,7 @@ type down struct {
 
 // finish is the graph of a pod that completed, or that the node ends or
 // rejected: everything of it that runs or is mounted is taken down, what can be
-// read stays. A verdict is kept before anything is stopped, so that an agent
+// read stays, unless it was evicted to make room. A verdict is kept before anything is stopped, so that an agent
 // that is killed between the two makes the next one start nothing again; where
 // it cannot be kept the pod ends all the same.
 func (b *builder) finish() {
@@ -37,7 +37,8 @@ func (b *builder) finish() {
 	if b.s.Phase == pod.Finishing {
 		n.Key = b.life().key("settle")
 	}
-	b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Settled{}}, nil })
+	settle := b.node(n, func(context.Context) (pod.Facts, error) { return pod.Facts{pod.Settled{}}, nil })
+	b.prune(&plan{}, settle)
 	b.node(dag.Node[pod.Facts]{ID: dag.ID{Kind: KindStatus}}, nil)
 }
 

@@ -43,7 +43,7 @@ func (w world) Room(*pod.State) (bool, []string) {
 
 func config() *graph.Config {
 	return &graph.Config{
-		CrashInitial: 10 * time.Second, CrashMax: 300 * time.Second, RuntimeSource: "pleg",
+		CrashInitial: 10 * time.Second, CrashMax: 300 * time.Second, RuntimeSource: "pleg", Kept: 1,
 		ContainerHash: func(name, image string) string { return name + "=" + image },
 		Registry:      func(string) string { return "r" },
 	}

@@ -254,13 +254,18 @@ func (b *builder) condemned(spec *v1.Container, c pod.Container) stop {
 	return st
 }
 
-// prune removes dead containers but the newest of each name and the one before
-// it, and old sandboxes that hold no container any more.
-func (b *builder) prune(p *plan, observe dag.ID) dag.ID {
-	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindPrune}, Need: []dag.ID{observe}, Class: "teardown", Atomic: true}
-	dead, d := b.dead()
+// prune removes dead containers but the newest of each name and as many before
+// it as are to be kept, those whose room the node wants back, and old sandboxes
+// that hold no container any more.
+func (b *builder) prune(p *plan, after dag.ID) dag.ID {
+	n := dag.Node[pod.Facts]{ID: dag.ID{Kind: KindPrune}, Need: []dag.ID{after}, Class: "teardown", Atomic: true}
+	dead, young, d := b.dead()
 	old, d := b.oldSandboxes(p, d)
 	if len(dead)+len(old) == 0 {
+		if !young.IsZero() {
+			n.Key = d.str(young.String()).key("remove dead containers")
+			n.Hold = dag.Hold{Until: young, Why: "they are kept for " + b.Config.KeptFor.String()}
+		}
 		return b.node(n, nil)
 	}
 	n.Key = d.key("remove " + strconv.Itoa(len(dead)) + " dead containers and " + strconv.Itoa(len(old)) + " old sandboxes")
@@ -276,21 +281,34 @@ func (b *builder) prune(p *plan, observe dag.ID) dag.ID {
 	})
 }
 
-func (b *builder) dead() (dead []pod.Container, d sum) {
+// dead lists the containers that are to be removed. Of those that are too young
+// for that it says when the first one is old enough.
+func (b *builder) dead() (dead []pod.Container, young time.Time, d sum) {
 	d = newSum()
-	kept := map[string]bool{}
+	kept := map[string]int{}
+	evicted := b.s.Verdict != nil && b.s.Verdict.Reason == pod.ReasonEvicted
 	for _, c := range b.s.Containers {
 		newest, _ := b.s.Newest(c.Name)
-		switch {
-		case c.Gone || c.Live() || c.ID == newest.ID:
-		case !kept[c.Name]:
-			kept[c.Name] = true
-		default:
-			dead = append(dead, c)
-			d = d.str(c.ID)
+		unkept := c.Unkept || evicted && c.Ended()
+		if c.Gone || c.Live() || c.ID == newest.ID && !unkept {
+			continue
 		}
+		if !unkept {
+			kept[c.Name]++
+			if b.Config.Kept < 0 || kept[c.Name] <= b.Config.Kept {
+				continue
+			}
+			if ripe := c.CreatedAt.Add(b.Config.KeptFor); ripe.After(b.Now) {
+				if young.IsZero() || ripe.Before(young) {
+					young = ripe
+				}
+				continue
+			}
+		}
+		dead = append(dead, c)
+		d = d.str(c.ID)
 	}
-	return dead, d
+	return dead, young, d
 }
 
 func (b *builder) oldSandboxes(p *plan, d sum) ([]string, sum) {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/flowlet/flowlet/cri/crisim"
+	"github.com/flowlet/flowlet/internal/config"
 	"github.com/flowlet/flowlet/internal/pod"
 )
 
@@ -66,6 +68,32 @@ func TestManyDeadContainers(t *testing.T) {
 		require.Len(n, n.sim.Containers(), 2, "the others are gone")
 		require.LessOrEqual(n, n.atOnce("RemoveContainer"), baseConfig(n).Policy["teardown"].Slots)
 		require.True(n, n.runs("web", "web"))
+	})
+}
+
+// Ended containers beyond what the node may keep go, the oldest first. What a
+// completed pod did is known without them, also to the next agent.
+func TestDeadContainersOfANodeAreBounded(t *testing.T) {
+	s := setup{sim: crisim.Config{Images: here1}, configure: func(c *config.Config) { c.Dead.OnNode = 1 }}
+	scenario(t, s, func(n *node) {
+		for _, name := range []string{"first", "second"} {
+			n.write(name, manifest(name, restart(v1.RestartPolicyNever), container("web", "app:1"), does(`{"web":{"exit":{"after":"1s"}}}`)))
+			n.pass(10 * time.Second)
+		}
+		n.pass(2 * time.Minute)
+		_, left := n.find("first", "web")
+		require.False(n, left)
+		_, left = n.find("second", "web")
+		require.True(n, left)
+		for range 2 {
+			require.Equal(n, v1.PodSucceeded, n.phase("first"))
+			status, _ := n.status("first", "web")
+			require.Equal(n, "Completed", status.State.Terminated.Reason)
+			n.restartAgent(true)
+			n.pass(2 * time.Minute)
+		}
+		require.Len(n, n.starts("first", "web"), 1)
+		require.Len(n, n.starts("second", "web"), 1)
 	})
 }
 

@@ -153,7 +153,9 @@ func (n *node) start() {
 }
 
 var loadConfig = sync.OnceValues(func() (*config.Config, error) {
-	return config.Load(&config.Flags{RootDir: "/nonexistent", HostnameOverride: "n1"})
+	flags := config.NewFlags()
+	flags.RootDir, flags.HostnameOverride = "/nonexistent", "n1"
+	return config.Load(flags)
 })
 
 func baseConfig(t require.TestingT) *config.Config {

@@ -71,7 +71,9 @@ func (b BenchAgents) Agent(s bench.Setup) (bench.System, error) {
 const spare = 100
 
 func (b BenchAgents) node(simulated bool, client *cri.Client) (*config.Config, Node, error) {
-	c, err := config.Load(&config.Flags{RootDir: b.Root, ConfigFile: b.ConfigFile, PolicyFile: b.PolicyFile})
+	flags := config.NewFlags()
+	flags.RootDir, flags.ConfigFile, flags.PolicyFile = b.Root, b.ConfigFile, b.PolicyFile
+	c, err := config.Load(flags)
 	if err != nil {
 		return nil, Node{}, err
 	}

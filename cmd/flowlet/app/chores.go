@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +18,10 @@ import (
 // chores are those of this node.
 func (a *Agent) chores(p Parts) []node.Chore {
 	out := a.reclaimers(p)
+	if most := p.Config.Dead.OnNode; most >= 0 {
+		bound := func(context.Context) error { a.dead().Bound(most); return nil }
+		out = append(out, node.Task{Called: "container-gc", Period: deadPeriod, Do: bound})
+	}
 	if p.Node.Logs != nil {
 		out = append(out, node.NewLogs(*p.Node.Logs, p.Runtime, a.logs))
 	}

@@ -31,7 +31,7 @@ func DrawManifest(ctx context.Context, file string, format explain.Format) (draw
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := config.Load(&config.Flags{RootDir: config.DefaultRootDir})
+	c, err := config.Load(config.NewFlags())
 	if err != nil {
 		return "", nil, err
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	evictionPeriod = 10 * time.Second
 	imageGCPeriod  = 5 * time.Minute
+	deadPeriod     = time.Minute
 )
 
 // reclaimers are the chores that keep the node from running full. A node
@@ -46,7 +47,7 @@ func (a *Agent) reclaimers(p Parts) []node.Chore {
 		MaxGrace:    time.Duration(k.EvictionMaxPodGracePeriod) * time.Second,
 		LocalLimits: *k.LocalStorageCapacityIsolation,
 		Measure:     measure{&usage.Meter{Runtime: p.Runtime, Disks: p.Node.Usage, Oldest: k.VolumeStatsAggPeriod.Duration}, p.Node.Usage},
-		Reclaim:     reclaim{collector},
+		Reclaim:     reclaim{collector, a.dead()},
 		Pods:        a.podStates, Judge: a.judge, Tell: a.tellNode,
 	})
 	return []node.Chore{
@@ -86,10 +87,23 @@ type measure struct {
 	Usage
 }
 
-type reclaim struct{ images *image.Collector }
+type reclaim struct {
+	images *image.Collector
+	dead   *node.Dead
+}
+
+// Containers implements evict.Reclaim.
+func (r reclaim) Containers() int { return r.dead.All() }
 
 // Images implements evict.Reclaim.
 func (r reclaim) Images(ctx context.Context) error { return r.images.Unused(ctx) }
+
+// dead are the containers of all pods that have ended.
+func (a *Agent) dead() *node.Dead {
+	return &node.Dead{Pods: a.podStates, Drop: func(k pod.Key, ids []string) {
+		a.pipeline.Emit(stages.Event{Key: k, Change: pod.Unkept{IDs: ids}, Source: string(pod.ChoreKey("container-gc")), Seen: time.Now()})
+	}}
+}
 
 func (a *Agent) podStates() []*pod.State {
 	views := a.Store.All()

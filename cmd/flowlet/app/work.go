@@ -77,6 +77,8 @@ func graphConfig(c *config.Config) *graph.Config {
 	return &graph.Config{
 		CrashInitial:  10 * time.Second,
 		CrashMax:      most,
+		Kept:          c.Dead.PerContainer,
+		KeptFor:       c.Dead.MinAge,
 		ContainerHash: func(name, ref string) string { return hash(name + "\n" + ref) },
 		Registry:      registry,
 		Started:       time.Now(),
