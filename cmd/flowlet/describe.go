@@ -18,7 +18,7 @@ func describe(now time.Time, d server.Detail) string {
 	var b strings.Builder
 	b.WriteString(table(func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "Name:\t%s\nNamespace:\t%s\nUID:\t%s\n", p.Name, p.Namespace, p.UID)
-		fmt.Fprintf(w, "Status:\t%s\nLife:\t%s\nIP:\t%s\n", word(p), p.Annotations[server.AnnotationPhase], or(p.Status.PodIP, "<none>"))
+		fmt.Fprintf(w, "Status:\t%s\nLife:\t%s\nIP:\t%s\n", server.Word(p), p.Annotations[server.AnnotationPhase], or(p.Status.PodIP, "<none>"))
 		if at := p.Status.StartTime; at != nil {
 			fmt.Fprintf(w, "Started:\t%s (%s ago)\n", at.UTC().Format(time.RFC3339), duration.HumanDuration(now.Sub(at.Time)))
 		}

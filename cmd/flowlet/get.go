@@ -53,8 +53,8 @@ func podTable(now time.Time, pods v1.PodList) string {
 		fmt.Fprintln(w, "NAMESPACE\tNAME\tREADY\tSTATUS\tRESTARTS\tAGE\tIP")
 		for i := range pods.Items {
 			p := &pods.Items[i]
-			ready, restarts := counts(p)
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Namespace, p.Name, ready, word(p), restarts, age(now, p), or(p.Status.PodIP, "<none>"))
+			ready, restarts := server.Counts(p)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Namespace, p.Name, ready, server.Word(p), restarts, age(now, p), or(p.Status.PodIP, "<none>"))
 		}
 	})
 }
@@ -79,28 +79,6 @@ func age(now time.Time, p *v1.Pod) string {
 		return "<none>"
 	}
 	return duration.HumanDuration(now.Sub(p.Status.StartTime.Time))
-}
-
-func counts(p *v1.Pod) (ready string, restarts int32) {
-	n, of := 0, len(p.Spec.Containers)
-	for _, c := range p.Status.ContainerStatuses {
-		if c.Ready {
-			n++
-		}
-		restarts += c.RestartCount
-	}
-	for _, c := range p.Status.InitContainerStatuses {
-		restarts += c.RestartCount
-		if sidecar(p, c.Name) && c.Ready && c.State.Running != nil {
-			n++
-		}
-	}
-	for i := range p.Spec.InitContainers {
-		if sidecar(p, p.Spec.InitContainers[i].Name) {
-			of++
-		}
-	}
-	return fmt.Sprintf("%d/%d", n, of), restarts
 }
 
 func getPod() *cobra.Command {

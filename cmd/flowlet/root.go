@@ -21,7 +21,7 @@ func root() *cobra.Command {
 		RunE:          help,
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), journalCommand(), planCommand(),
+	cmd.AddCommand(runCommand(), getCommand(), whyCommand(), dagCommand(), traceCommand(), journalCommand(), planCommand(), uiCommand(),
 		logsCommand(), execCommand(), attachCommand(), portForwardCommand(), simCommand(), benchCommand(), versionCommand())
 	return cmd
 }

@@ -27,6 +27,7 @@ var siblings = []edge{
 	{"stages/graph", "stages/*", "the graph builder puts the stages of all concerns in order"},
 	{"cri/*", "cri", "the simulated runtime, the contract suite and the stream proxy use the client's error classes"},
 	{"sources/*", "sources", "the folder's page for authors"},
+	{"internal/server/ui", "internal/server", "the page shows what the local API answers"},
 	{"internal/explain/picture", "internal/explain", "a picture shows the stages of a report"},
 	{"dag/dagtest", "dag", "a test double knows its subject"},
 	{"pipeline/pipelinetest", "pipeline", "a test double knows its subject"},

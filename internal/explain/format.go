@@ -90,3 +90,6 @@ func few(words []string, n int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }
+
+// Short renders a length of time in at most 6 characters.
+func Short(d time.Duration) string { return short(d) }

@@ -95,6 +95,37 @@ const (
 	barColumns   = 42
 )
 
+// Lane is a line of a waterfall.
+type Lane struct {
+	Stage    string
+	Spans    []Span
+	Ran      time.Duration
+	Critical bool // on the critical path
+}
+
+// Lanes returns the stages that were busy at some time, in the order in which they first were.
+func Lanes(spans []Span, critical []Segment) []Lane {
+	var lanes []Lane
+	at := map[string]int{}
+	for _, s := range spans {
+		i, ok := at[s.ID()]
+		if !ok {
+			i = len(lanes)
+			at[s.ID()] = i
+			lanes = append(lanes, Lane{Stage: s.ID()})
+		}
+		lanes[i].Spans = append(lanes[i].Spans, s)
+	}
+	lanes = slices.DeleteFunc(lanes, func(l Lane) bool { return !slices.ContainsFunc(l.Spans, busy) })
+	slices.SortStableFunc(lanes, func(a, b Lane) int { return first(a.Spans).Compare(first(b.Spans)) })
+	for i := range lanes {
+		l := &lanes[i]
+		l.Ran = run(l.Spans)
+		l.Critical = slices.ContainsFunc(critical, func(s Segment) bool { return s.Stage == l.Stage })
+	}
+	return lanes
+}
+
 // Waterfall draws, in 80 columns, one line per stage that was busy within the
 // window; stages of the critical path have a star.
 func Waterfall(spans []Span, critical []Segment, w Window) string {
@@ -102,25 +133,14 @@ func Waterfall(spans []Span, critical []Segment, w Window) string {
 	if total <= 0 {
 		return ""
 	}
-	rows, order := map[string][]Span{}, []string{}
-	for _, s := range spans {
-		if rows[s.ID()] == nil {
-			order = append(order, s.ID())
-		}
-		rows[s.ID()] = append(rows[s.ID()], s)
-	}
-	order = slices.DeleteFunc(order, func(id string) bool { return !slices.ContainsFunc(rows[id], busy) })
-	slices.SortStableFunc(order, func(a, b string) int {
-		return first(rows[a]).Compare(first(rows[b]))
-	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s0%s\n", pad("Stages", labelColumns+2), pad2(short(total), barColumns-1))
-	for _, id := range order {
+	for _, l := range Lanes(spans, critical) {
 		star := " "
-		if slices.ContainsFunc(critical, func(s Segment) bool { return s.Stage == id }) {
+		if l.Critical {
 			star = "*"
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%s %s%s %6s", star, pad(clip(id, labelColumns-1), labelColumns), bar(rows[id], w), short(run(rows[id]))), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%s %s%s %6s", star, pad(clip(l.Stage, labelColumns-1), labelColumns), bar(l.Spans, w), short(l.Ran)), " ") + "\n")
 	}
 	b.WriteString("\n= running  q queued  h held  x back-off  ! lost  . waiting for other stages\n* on the critical path; the number is the time it ran\n")
 	return b.String()

@@ -147,7 +147,7 @@ func waiters(stages []Stage, id string) []string {
 func (r Report) Message() string {
 	parts := make([]string, 0, len(r.Blocking))
 	for _, b := range r.Blocking {
-		parts = append(parts, b.Stage+": "+strings.Join(b.because(r.At), ", "))
+		parts = append(parts, b.Stage+": "+strings.Join(b.Because(r.At), ", "))
 	}
 	return strings.Join(parts, "; ")
 }

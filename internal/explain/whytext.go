@@ -44,7 +44,7 @@ func (b Block) text(out *strings.Builder, now time.Time) {
 	if b.Do != "" {
 		indent(out, 2, "task: "+b.Do)
 	}
-	for _, line := range b.because(now) {
+	for _, line := range b.Because(now) {
 		indent(out, 2, line)
 	}
 	if len(b.Blocks) > 0 {
@@ -63,8 +63,8 @@ func blockWord(state string) string {
 	}
 }
 
-// because says what a stage waits for.
-func (b Block) because(now time.Time) []string {
+// Because says, in a line or two, what a stage waits for.
+func (b Block) Because(now time.Time) []string {
 	var out []string
 	switch b.State {
 	case dag.Held.String():

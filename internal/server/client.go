@@ -107,7 +107,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, out a
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.unreachable(err)
+		return c.Unreachable(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
@@ -123,7 +123,11 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, out a
 	return nil
 }
 
-func (c *Client) unreachable(err error) error {
+// Transport returns the way to the agent, for requests to any host.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
+// Unreachable says what an error of Transport means, and the way out.
+func (c *Client) Unreachable(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no agent answers on %s: is `flowlet run` running, with the same --root-dir?", c.path)

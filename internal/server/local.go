@@ -95,8 +95,8 @@ func (a *Agent) Handler() http.Handler {
 	}
 	get("GET /v1/pods", func(*http.Request) (any, error) { return a.PodList(), nil })
 	get("GET /v1/files", func(*http.Request) (any, error) { return a.Files(), nil })
-	get("GET /v1/node", func(*http.Request) (any, error) { return a.node(), nil })
-	get("GET /v1/policy", func(*http.Request) (any, error) { return a.policy(), nil })
+	get("GET /v1/node", func(*http.Request) (any, error) { return a.NodeInfo(), nil })
+	get("GET /v1/policy", func(*http.Request) (any, error) { return a.ClassTable(), nil })
 	get("GET /v1/pod", a.withPod(a.detail))
 	get("GET /v1/why-node", func(*http.Request) (any, error) { return a.whyNode(time.Now()), nil })
 	get("GET /v1/journal", a.withPod(func(_ *http.Request, v podstore.View) (any, error) {

@@ -105,7 +105,8 @@ func choreOf(v podstore.View) Chore {
 // NodeSchema names the JSON form of Node.
 const NodeSchema = "flowlet.dev/node/v1"
 
-func (a *Agent) node() Node {
+// NodeInfo returns what the agent says about itself, with its chores and pods.
+func (a *Agent) NodeInfo() Node {
 	n := a.Node()
 	for _, v := range a.Store.Chores() {
 		n.Chores = append(n.Chores, choreOf(v))

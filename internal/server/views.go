@@ -15,7 +15,15 @@ func name(v podstore.View) string { return v.State.Identity.Namespace + "/" + v.
 
 func (a *Agent) why(v podstore.View) explain.Report {
 	now := time.Now()
-	s := explain.Subject{Pod: name(v), Phase: phase(v), Stages: a.stages(now, v), Owners: map[string]explain.Work{}}
+	s := a.surroundings()
+	s.Pod, s.Phase, s.Stages = name(v), phase(v), a.stages(now, v)
+	return explain.Why(now, s)
+}
+
+// surroundings are what pods have in common, for a look at one of them: the
+// queues, and who changes which object.
+func (a *Agent) surroundings() explain.Subject {
+	s := explain.Subject{Owners: map[string]explain.Work{}}
 	for _, q := range a.Queues() {
 		s.Queues = append(s.Queues, a.queue(q))
 	}
@@ -26,7 +34,7 @@ func (a *Agent) why(v podstore.View) explain.Report {
 			}
 		}
 	}
-	return explain.Why(now, s)
+	return s
 }
 
 // memo is what is remembered of a pod now; of one that was just forgotten,
@@ -67,7 +75,8 @@ func (a *Agent) work(r dag.Ref[pod.Key], since time.Time) explain.Work {
 	return w
 }
 
-func (a *Agent) policy() Policy {
+// ClassTable returns the policy with who works and who waits.
+func (a *Agent) ClassTable() Policy {
 	p := Policy{Schema: PolicySchema}
 	for _, q := range a.Queues() {
 		b := q.Row.Backoff

@@ -19,6 +19,7 @@ import (
 	"github.com/flowlet/flowlet/internal/journal"
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/podstore"
+	"github.com/flowlet/flowlet/internal/server/ui"
 	"github.com/flowlet/flowlet/pipeline"
 	"github.com/flowlet/flowlet/sources/pleg"
 	"github.com/flowlet/flowlet/stages"
@@ -65,6 +66,7 @@ type Agent struct {
 	runtime  pod.RuntimeStatus // that was logged last
 	restored []pod.Record
 
+	changes  ui.Bell // rings when a page would show something else
 	images   *image.Images
 	eviction *evict.Manager // nil where the node's use is not measured
 
@@ -106,7 +108,7 @@ func New(p Parts) *Agent {
 		StopSignals: p.Node.Container.StopSignals,
 		Recorder:    a.Events,
 		Policy:      p.Config.Policy,
-		Observer:    dag.Tee(append([]dag.Observer[pod.Key]{a.Journal}, p.Observers...)...),
+		Observer:    dag.Tee(append([]dag.Observer[pod.Key]{a.Journal, &a.changes}, p.Observers...)...),
 		Seed:        uint64(time.Now().UnixNano()),
 		Folded:      a.folded,
 		Stepped:     a.stepped,

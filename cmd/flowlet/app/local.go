@@ -14,13 +14,14 @@ import (
 	"github.com/flowlet/flowlet/internal/pod"
 	"github.com/flowlet/flowlet/internal/server"
 	"github.com/flowlet/flowlet/internal/server/kubelet"
+	"github.com/flowlet/flowlet/internal/server/ui"
 	"github.com/flowlet/flowlet/sources/file"
 	"github.com/flowlet/flowlet/stages/evict"
 	"github.com/flowlet/flowlet/stages/sandbox"
 )
 
-// localAPI is what the commands ask: flowlet's own paths below /v1, and the
-// kubelet's.
+// localAPI is what the commands ask: flowlet's own paths below /v1, the page,
+// and the kubelet's paths.
 func (d *daemon) localAPI() http.Handler {
 	a := &server.Agent{
 		Store:    d.agent.Store,
@@ -42,6 +43,7 @@ func (d *daemon) localAPI() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a.Handler())
+	mux.Handle(ui.Path, ui.Handler(a, &d.agent.changes))
 	mux.Handle("/", k.Handler())
 	return mux
 }

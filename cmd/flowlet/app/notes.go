@@ -14,6 +14,7 @@ import (
 // stepped tells the journal when a pod's start is over, and users what they
 // would not expect.
 func (a *Agent) stepped(old, now podstore.View) {
+	defer a.changes.Ring()
 	a.Journal.Folded(now.Key, old.State, now.State)
 	a.noteFields(old, now)
 	a.noteName(old, now)

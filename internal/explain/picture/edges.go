@@ -3,6 +3,7 @@ package picture
 import (
 	"slices"
 
+	"github.com/flowlet/flowlet/dag"
 	"github.com/flowlet/flowlet/internal/explain"
 )
 
@@ -10,6 +11,22 @@ import (
 // and nothing remembered.
 func idle(s explain.Stage) bool {
 	return s.Do == "" && s.State == explain.StateNew
+}
+
+// background are the kinds of stages that every pod has in case that something has to be undone or looked at. Of one that is
+// done the memo does not tell whether it ever was to be done.
+var background = []string{"observe", "stop", "sandbox.stop", "prune", "record", "status"}
+
+// Shown reports which stages of a graph are in its picture: those that there is something to say about. While the pod is
+// being made, and not taken down, stages of the background are there only when they have something to do.
+func Shown(stages []explain.Stage) map[string]bool {
+	made := slices.ContainsFunc(stages, func(s explain.Stage) bool { return s.Kind == "sandbox" })
+	shown := make(map[string]bool, len(stages))
+	for _, s := range stages {
+		rests := s.Do == "" && s.State == dag.Done.String() && slices.Contains(background, s.Kind)
+		shown[s.ID] = !idle(s) && (!made || !rests)
+	}
+	return shown
 }
 
 // sparse returns the edges that a picture needs. A way through a stage that is

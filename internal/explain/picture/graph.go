@@ -64,7 +64,6 @@ func (a *Artist) Graph(ctx context.Context, now time.Time, stages []explain.Stag
 type scene struct {
 	Style         template.CSS
 	Width, Height int
-	Hidden        int // stages that are not shown
 	Boxes         []box
 	Lines         []curve
 
@@ -77,6 +76,8 @@ type box struct {
 	Link  string
 	Name  string
 	Age   string
+	State string
+	Since int64 // milliseconds since 1970, for a page that counts on; 0: not known
 	Title string
 }
 
@@ -86,17 +87,14 @@ type curve struct {
 }
 
 func (a *Artist) draw(ctx context.Context, now time.Time, stages []explain.Stage, s scene) (string, error) {
-	shown := map[string]bool{}
-	for _, st := range stages {
-		shown[st.ID] = !idle(st)
-	}
+	shown := Shown(stages)
 	visible := slices.DeleteFunc(slices.Clone(stages), func(st explain.Stage) bool { return !shown[st.ID] })
 	lines := sparse(stages, shown)
 	l, err := a.layout(ctx, visible, lines)
 	if err != nil {
 		return "", err
 	}
-	s.Width, s.Height, s.Hidden = max(int(l.Width), boxWidth), max(int(l.Height), boxHeight), len(stages)-len(visible)
+	s.Width, s.Height = max(int(l.Width), boxWidth), max(int(l.Height), boxHeight)
 	for _, st := range visible {
 		s.Boxes = append(s.Boxes, s.box(now, st, l.Boxes[st.ID]))
 	}
@@ -146,6 +144,9 @@ func (s *scene) box(now time.Time, st explain.Stage, at point) box {
 	}
 	if b.Age == "" {
 		b.Age = "to do"
+	}
+	if s.link != nil && !st.Since.IsZero() {
+		b.State, b.Since = st.State, st.Since.UnixMilli()
 	}
 	if detail := explain.Detail(now, st); detail != "" {
 		b.Title += "\n" + detail

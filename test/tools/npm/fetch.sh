@@ -1,6 +1,7 @@
 #!/bin/bash
 # Fetches the JavaScript libraries that are compiled in, at their pinned versions, with their licences:
 #   dagre       lays out graphs            internal/explain/picture/dagre
+#   idiomorph   changes a page in place    internal/server/ui/static
 # It needs npm. To take another version, change it here with its checksum (npm view NAME@VERSION dist.integrity).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -18,3 +19,5 @@ fetch() { # NAME@VERSION INTEGRITY FILE DESTINATION LICENCE
 
 fetch @dagrejs/dagre@3.1.3 sha512-X4aUTwOReZvthaZWOVHqlJ52/ZdhZFEM4+Lh/uR4XooUSLE6p71bcy7MPGzYnNUcNh+nj+i/qJQpCMIdQnSmrg== \
 	dist/dagre.min.js internal/explain/picture/dagre LICENSE
+fetch idiomorph@0.8.0 sha512-R47JBL+6jHDQvcnbppIUtXXcxi5h6+wuCEEZXnRhUltsgzPFKzThL5PuHppP9ypJuy+7WawcY1TsSBD/iQbMhw== \
+	dist/idiomorph.min.js internal/server/ui/static idiomorph.LICENSE

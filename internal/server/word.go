@@ -1,18 +1,17 @@
-package main
+package server
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/flowlet/flowlet/internal/server"
 )
 
-// word is the one word that tells most about a pod, as kubectl's users know it.
-func word(p *v1.Pod) string {
+// Word is the one word that tells most about a pod, as kubectl's users know it.
+func Word(p *v1.Pod) string {
 	ended := p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 	switch {
-	case p.Annotations[server.AnnotationLeftAlone] != "":
+	case p.Annotations[AnnotationLeftAlone] != "":
 		return "LeftAlone"
 	case p.DeletionTimestamp != nil:
 		return "Terminating"
@@ -31,7 +30,7 @@ func word(p *v1.Pod) string {
 			return w.Reason
 		}
 	}
-	return or(string(p.Status.Phase), p.Annotations[server.AnnotationPhase])
+	return cmp.Or(string(p.Status.Phase), p.Annotations[AnnotationPhase])
 }
 
 // initWord tells of the first init container that the others wait for; empty
@@ -44,7 +43,7 @@ func initWord(p *v1.Pod) string {
 		case t != nil && t.ExitCode == 0, up && sidecar(p, c.Name):
 			continue
 		case t != nil:
-			return "Init:" + or(t.Reason, "Error")
+			return "Init:" + cmp.Or(t.Reason, "Error")
 		case w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating":
 			return "Init:" + w.Reason
 		}
@@ -61,4 +60,28 @@ func sidecar(p *v1.Pod, name string) bool {
 		}
 	}
 	return false
+}
+
+// Counts tells how many of the containers that run side by side are ready, as
+// kubectl shows it, and how often any of a pod was started again.
+func Counts(p *v1.Pod) (ready string, restarts int32) {
+	n, of := 0, len(p.Spec.Containers)
+	for _, c := range p.Status.ContainerStatuses {
+		if c.Ready {
+			n++
+		}
+		restarts += c.RestartCount
+	}
+	for _, c := range p.Status.InitContainerStatuses {
+		restarts += c.RestartCount
+		if sidecar(p, c.Name) && c.Ready && c.State.Running != nil {
+			n++
+		}
+	}
+	for i := range p.Spec.InitContainers {
+		if sidecar(p, p.Spec.InitContainers[i].Name) {
+			of++
+		}
+	}
+	return fmt.Sprintf("%d/%d", n, of), restarts
 }
