@@ -14,7 +14,7 @@ DEVNODE := bin/devnode
 MODULES := $(filter-out test/tools/jaeger,$(patsubst %/go.mod,%,$(shell git ls-files 'go.mod' '*/go.mod' | sed 's,^go.mod,./go.mod,')))
 GOFILES = $(wildcard $(shell git ls-files "*.go"))
 
-.PHONY: root oracle help build check lint tidy fmt test unit e2e verified run tools clean FORCE
+.PHONY: pictures root oracle help build check lint tidy fmt test unit e2e verified run tools clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -69,6 +69,9 @@ tools: $(DEVNODE) ## build containerd, runc, the CNI plugins and crictl into the
 
 run: build $(DEVNODE) ## a node with the example pods, until Ctrl-C (RUN_FOR=60s, RUNTIME=sim, JAEGER=1)
 	@exec $(DEVNODE) run
+
+pictures: bin/flowlet ## make the pictures of docs/pictures from the node of a `make run` in another terminal (chromium, npm)
+	docs/pictures/make.sh
 
 clean: ## remove what was built here; stop a node that make run left behind
 	@if [ -x $(DEVNODE) ]; then $(DEVNODE) sweep; fi

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -16,6 +18,7 @@ func Proxy(c *server.Client) http.Handler {
 	files := Static()
 	return &httputil.ReverseProxy{
 		Transport: c.Transport(),
+		ErrorLog:  log.New(io.Discard, "", 0), // a stream that ends with its page is no error
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "flowlet"}) },
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			switch {
