@@ -14,7 +14,7 @@ DEVNODE := bin/devnode
 MODULES := $(filter-out test/tools/jaeger,$(patsubst %/go.mod,%,$(shell git ls-files 'go.mod' '*/go.mod' | sed 's,^go.mod,./go.mod,')))
 GOFILES = $(wildcard $(shell git ls-files "*.go"))
 
-.PHONY: pictures root oracle help build check lint tidy fmt test unit e2e verified run tools clean FORCE
+.PHONY: browser pictures root oracle help build check lint tidy fmt test unit e2e verified run tools clean FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -70,8 +70,11 @@ tools: $(DEVNODE) ## build containerd, runc, the CNI plugins and crictl into the
 run: build $(DEVNODE) ## a node with the example pods, until Ctrl-C (RUN_FOR=60s, RUNTIME=sim, JAEGER=1)
 	@exec $(DEVNODE) run
 
-pictures: bin/flowlet ## make the pictures of docs/pictures from the node of a `make run` in another terminal (chromium, npm)
-	docs/pictures/make.sh
+browser: bin/flowlet ## tests of the page in a browser (needs chromium; not part of test yet)
+	FLOWLET=$(CURDIR)/bin/flowlet go -C test/browser test -race -count=1 ./...
+
+pictures: bin/flowlet ## make the pictures of docs/pictures (needs chromium)
+	go -C test/browser run ./pictures $(CURDIR)/bin/flowlet $(CURDIR)/docs/pictures
 
 clean: ## remove what was built here; stop a node that make run left behind
 	@if [ -x $(DEVNODE) ]; then $(DEVNODE) sweep; fi
